@@ -40,11 +40,15 @@ MASKS = {
     "create_chunked_causal_mask": ("chunked", "attention_chunk_size"),
 }
 _VECTORS = ("q", "k", "x", "xq", "xk", "tensor", "query", "key", "query_states", "key_states")
-_FEED_FORWARD = "(MLP|Mlp|Moe|MoE|MOE|Experts|FeedForward|FFN|Router|TopKGate)(?!.*(Attention|Norm|Layer))"
+_FEED_FORWARD = "(MLP|Mlp|Moe|MoE|MOE|Experts|FeedForward|FFN|Router|TopKGate)(?!.*(Attention|Norm|DecoderLayer))"
 _MIXING = (
-    "(Mamba|Conv|GatedDelta|Lightning|LinearAttention|KDA|KimiDelta|DeltaAttention|RecurrentBlock|RgLru|DeltaNet|SSM)"
+    "(Mamba|Mixer|Conv|GatedDelta|Lightning|LinearAttention|KDA|KimiDelta|DeltaAttention|RecurrentBlock|RgLru|DeltaNet|SSM)"
     "(?!.*(Layer$|SdpaAttention))"
 )
+_INDEXER = {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256} | {
+    "indexer_budget": 64,
+    "indexer_compress_ratio": 4,
+}
 # What a class needs so that it can be built, where its defaults do not suffice, or are an odd number of dimensions.
 NEEDED: dict[str, Json] = {
     "glm4_moe": {"head_dim": 128},
@@ -53,15 +57,18 @@ NEEDED: dict[str, Json] = {
     "ministral": {"head_dim": 128},
     "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2},
     "nemotron": {"num_key_value_heads": 8},
-    "qwen4_exp_text": {
-        **{"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256},
-        **{"indexer_budget": 64, "indexer_compress_ratio": 4},
-    },
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 8}},
+    "moshi": {"audio_vocab_size": 2048},
+    "qwen4_exp": {"text_config": _INDEXER},
+    "qwen4_exp_text": _INDEXER,
+    "reformer": {"is_decoder": True},
+    "xmod": {"default_language": "en_XX"},
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention", "conv"] * 8},
     "cohere_compass_text": {
         "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1e6}},
     },
 }
+_DEPTHS = ("num_hidden_layers", "num_layers", "num_layers_per_stack", "decoder_layers")
 UNVARIED = ("blt", "roformer")
 _POSITIONS = (
     "rope|rotary|theta|window|partial|layer_types|max_position|pattern|full_attention_interval|original_max|_freq$|"
@@ -270,7 +277,7 @@ def _class_of(config: Any) -> Any:
 
 _WAYS = [
     (pairs, empty) for empty in (True, False) for pairs in ((False, False), (True, True), (False, True), (True, False))
-]
+] + [(None, True), (None, False)]
 
 
 def measured(config: Any) -> Json:
@@ -314,7 +321,7 @@ def _runs(rows: list[Json]) -> list[list[Any]]:
     return found
 
 
-def _passed(cls: Any, config: Any, pairs: tuple[bool, bool], empty: bool) -> dict[str, Any]:
+def _passed(cls: Any, config: Any, pairs: tuple[bool, bool] | None, empty: bool) -> dict[str, Any]:
     global _seen
     _seen = _Seen()
     code = sys.modules[cls.__module__]
@@ -329,7 +336,7 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool], empty: bool) -> dic
                 except Exception as error:
                     raise _NotBuiltError(f"{type(error).__name__}: {error}") from None
         model.eval()
-        counts = [getattr(config, name, None) for name in ("num_hidden_layers", "num_layers", "num_layers_per_stack")]
+        counts = [getattr(config, name, None) for name in _DEPTHS]
         lists = [
             made
             for name, made in model.named_modules()
@@ -340,7 +347,8 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool], empty: bool) -> dic
         for number, layer in enumerate(lists[0]):
             layer.register_forward_pre_hook(lambda *_, number=number: setattr(_seen, "layer", number))
             layer.register_forward_hook(lambda *_: setattr(_seen, "layer", None))
-            _emptied(layer, pairs)
+            if pairs is not None:
+                _emptied(layer, pairs)
         rotaries = {}
         for name, made in model.named_modules():
             if "Rotary" in type(made).__name__ and not re.search("Vision|Audio", type(made).__name__):
@@ -364,7 +372,9 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool], empty: bool) -> dic
 def _emptied(layer: Any, pairs: tuple[bool, bool]) -> None:
     done: list[str] = []
     for path, made in list(layer.named_modules()):
-        name = type(made).__name__
+        name = re.sub("JetMoe|KimiLinear", "", type(made).__name__)
+        if type(made).__module__.startswith("torch."):
+            continue
         if path and not any(path.startswith(f"{one}.") for one in done) and "Norm" not in name:
             mixes = bool(re.search(_MIXING, name)) and name != "Conv1D"
             if mixes or (re.search(_FEED_FORWARD, name) and not name.endswith("MoA")):

@@ -22,12 +22,15 @@ import numpy as np
 from benchmarks.torch_training import python_with
 
 from posenc_jax.data.errors import DataError
+from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.encodings.absolute.learned import Learned
 from posenc_jax.huggingface import Declared, Layer, from_hf
 from posenc_jax.huggingface.dialects import STILL
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "docs" / "declared.json"
+PAGE = ROOT / "scripts" / "docs" / "guides" / "what-a-config-declares.md"
+BEGIN, END = "<!-- declared: written by scripts/declared_parity.py -->", "<!-- end of declared -->"
 TOLERANCE = 2e-5
 """Of an angle: those of the classes are float32, through powers, sines and cosines."""
 FEW = (0, 1, 2, -2, -1)
@@ -52,11 +55,12 @@ def main() -> int:
     versions, *rows = map(json.loads, lines)
     record = {"versions": versions, "types": {row.pop("type"): thinned(row) for row in rows}}
     for row in record["types"].values():
-        for case in row.get("cases", {}).values():
-            case["found"] = verdict(case)
+        for name, config in configs(row).items():
+            row["cases"][name]["found"] = verdict(config, row["cases"][name])
     text = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in sorted(record["types"].items()))
     RECORD.write_text(f'{{"versions": {json.dumps(versions)}, "types": {{\n{text}\n}}}}\n')
-    print(dict(counts(record)))
+    for path, page in pages().items():
+        path.write_text(page)
     for name, row in record["types"].items():
         for case, own in row.get("cases", {}).items():
             if not own["found"].startswith(("right", "the class")):
@@ -65,11 +69,28 @@ def main() -> int:
 
 
 def thinned(row: Json) -> Json:
-    """A row with a few of the angles."""
-    for case in row.get("cases", {}).values():
+    """A row with a few of the angles, each kind of layer once, and configs by what they have other than the default."""
+    if "cases" not in row:
+        return row
+    default = row["cases"]["default"]["config"]
+    for case in row["cases"].values():
+        own = case.pop("config")
+        case["with"] = {name: value for name, value in own.items() if name not in default or default[name] != value}
+        case["without"] = [name for name in default if name not in own]
         for turn in case.get("turns", []):
             turn["at"] = [None if one is None else _few(one) for one in turn["at"]]
-    return row
+        runs = case.pop("layers", [])
+        case["kinds"] = [one for n, (_, one) in enumerate(runs) if one not in [row for _, row in runs[:n]]]
+        case["order"] = [case["kinds"].index(one) for count, one in runs for _ in range(count)]
+    return {"config": default} | row
+
+
+def configs(row: Json) -> dict[str, Json]:
+    """The configs of a row's cases."""
+    return {
+        name: {k: v for k, v in row["config"].items() if k not in case["without"]} | case["with"]
+        for name, case in row.get("cases", {}).items()
+    }
 
 
 def _few(found: Json) -> Json:
@@ -86,12 +107,12 @@ def _few(found: Json) -> Json:
     }
 
 
-def verdict(case: Json) -> str:
+def verdict(config: Json, case: Json) -> str:
     """ "right", "refused: MESSAGE", or what differs; for a config of which no model was made, who refuses it."""
     if "refused" in case or "failed" in case:
         return f"the class {'refuses it' if 'refused' in case else 'was not measured'}"
     try:
-        declared = from_hf(case["config"])
+        declared = from_hf(config)
     except DataError as error:
         return f"refused: {str(error)[:150]}"
     return next(differences(declared, case), "right")
@@ -99,9 +120,9 @@ def verdict(case: Json) -> str:
 
 def differences(declared: Declared, case: Json) -> Iterator[str]:
     """What is otherwise than in the class, a sentence each."""
-    theirs = [row for count, row in case["layers"] for _ in range(count)]
-    ours = [layer for layer in declared.layers if layer.kind not in ("moe", "mlp")]
-    if len(ours) < len(declared.layers) and len(theirs) == len(declared.layers):
+    theirs = [case["kinds"][number] for number in case["order"]]
+    ours = [layer for layer in declared.layers if layer.kind != "mlp"]
+    if len(ours) != len(theirs):  # no class counts those as layers, unless all
         ours = list(declared.layers)
     if theirs and len(ours) < len(theirs):
         yield f"{len(ours)} layers for {len(theirs)}"
@@ -155,22 +176,40 @@ def _of_angles(layer: Layer, found: Json, length: int) -> Iterator[str]:
         yield f"pairs {'halves' if half else 'neighbours'}, and the class has steps of {found['steps']}"
 
 
-def counts(record: Json) -> Counter[str]:
-    """How many types, and how many configs, are right, refused, wrong or not compared."""
-    found: Counter[str] = Counter()
+WORDS = ("right", "refused", "wrong", "the class refuses it", "the class was not measured")
+
+
+def counts(record: Json) -> dict[str, Counter[str]]:
+    """How many "types", by their default config, and how many "configs" there are of each of `WORDS`; a type of which
+    any config is wrong is wrong.
+    """
+    found: dict[str, Counter[str]] = {"types": Counter(), "configs": Counter()}
     for row in record["types"].values():
-        if "cases" not in row:
-            found["types without code"] += 1
-            continue
-        words = {case: own["found"].partition(":")[0] for case, own in row["cases"].items()}
-        known = {"right", "refused", "the class refuses it", "the class was not measured"}
-        kinds = {word if word in known else "wrong" for word in words.values()}
-        default = words["default"]
-        found["types"] += 1
-        found[f"types {'wrong' if 'wrong' in kinds else default if default in known else 'wrong'}"] += 1
-        for word in words.values():
-            found[f"configs {word if word in known else 'wrong'}"] += 1
+        if "cases" in row:
+            words = [_word(case["found"]) for case in row["cases"].values()]
+            found["types"]["wrong" if "wrong" in words else words[0]] += 1
+            found["configs"].update(words)
     return found
+
+
+def _word(found: str) -> str:
+    word = found.partition(":")[0]
+    return word if word in WORDS else "wrong"
+
+
+def pages() -> dict[Path, str]:
+    """The page with the counts, as it should be."""
+    record = json.loads(RECORD.read_text())
+    found = counts(record)
+    headings = ["", "all", "right", "refused", "wrong", "refused by the class, too", "not measured"]
+    entries = [
+        [name, str(sum(found[name].values())), *(str(found[name][word]) for word in WORDS)]
+        for name in ("types", "configs")
+    ]
+    of = record["versions"]
+    said = f"Measured with transformers {of['transformers']} and torch {of['torch'].partition('+')[0]}."
+    table = grid(headings, "l" + "r" * (len(headings) - 1), entries)
+    return {PAGE: refilled(PAGE.read_text(), BEGIN, f"{table}\n\n{said}", END)}
 
 
 if __name__ == "__main__":

@@ -42,10 +42,10 @@ _FARTHEST = 2**20
 _OF_POSITIONS = re.compile(
     "rope|rotary|posit|theta|window|nope|alibi|ntk|mscale|swa|sliding|chunk_size|layer_types|block_type|relative|"
     "attention_(types|layers|interval)|attn_(layer|type|idx|temp)|_attn_(idxs|every|layers|config)|layer_group_size|"
-    "head_dim|kv_channels|per_layer_config|pattern|compress_r|local_attention|global_attn|interleave|logn"
+    "^attn_config|head_dim|kv_channels|per_layer_config|pattern|compress_r|local_attention|global_attn|interleave|logn"
 )
 _OF_OTHERS = re.compile(
-    "^(v_|qk_nope_|linear_(?!attn)|mamba|ssm|conv|mtp|mlp|moe|index|vision|audio|mm_)|moe_|router|expert|activation|"
+    "^(rotary$|offset_alibi|sliding_window_size|v_|qk_nope_|linear_(?!attn)|mamba|ssm|conv|mtp|mlp|moe|index|vision|audio|mm_)|moe_|router|expert|activation|"
     "biased_input|position_tokens"
 )
 
@@ -236,7 +236,8 @@ class ReadConfig(Mapping[str, Any]):
         return [
             (name, value)
             for name, value in self.given.items()
-            if value and name not in self.asked and _OF_POSITIONS.search(name) and not _OF_OTHERS.search(name)
+            if value and value != "absolute"  # BERT's word, which many others have beside what they do
+            if name not in self.asked and _OF_POSITIONS.search(name) and not _OF_OTHERS.search(name)
         ]
 
 
@@ -301,6 +302,8 @@ def _other(
     if own.positions == "deberta":
         return (_deberta(config),)
     if own.positions == "sinusoidal":
+        if config.get("static_position_embeddings", True) is not True:
+            raise DataError("static_position_embeddings must be true: name another config")
         return (Sinusoidal(layout="half"),)
     if own.positions == "learned":
         told = config.get("position_embedding_type")

@@ -42,6 +42,7 @@ class Dialect:
       latent: the width of a part of each head that alone is rotated, ``qk_rope_head_dim``, by default; logits are
         multiplied by the square of YaRN's second magnitude, as in DeepSeek.
       pairs: which dimensions make a plane; pairs_key: the name of a setting that is false for "half".
+      depth_key: the name of the number of layers, before all others.
       layers: the kinds of layers by default, a letter of `KINDS` each, repeated; first and last: of those at the ends.
       every_key, offset_key: names of the length of that pattern, and of the place in it of the layer that differs.
       layers_key: the name of what says the kinds: a word for each layer, repeated (`words` has their letters); or the
@@ -94,6 +95,7 @@ class Dialect:
     latent: int | None = None
     pairs: Layout = "half"
     pairs_key: str = ""
+    depth_key: str = ""
     layers: str = ""
     first: str = ""
     last: str = ""

@@ -10,6 +10,7 @@ from posenc_jax.huggingface.dialects import KINDS, STILL, Dialect
 LOCAL, FULL, CHUNKED = "sliding_attention", "full_attention", "chunked_attention"
 _WINDOWED = (LOCAL, "hybrid_sliding")
 _PATTERNS = ("sliding_window_pattern", "_sliding_window_pattern")
+_FLAGS = ("use_sliding_window", "max_window_layers")
 _MOST_LAYERS = 1024
 
 
@@ -19,7 +20,8 @@ def layer_kinds(config: Mapping[str, Any], own: Dialect) -> list[str]:
     if isinstance(said, str) or (own.list_key and isinstance(said, list)):  # all layers
         count = len(said)
     else:
-        count = whole(config, "num_hidden_layers") or _without_number(config)
+        own_count = whole(config, own.depth_key) if own.depth_key else None
+        count = own_count or whole(config, "num_hidden_layers") or _without_number(config)
     if count > _MOST_LAYERS:
         raise DataError(f"num_hidden_layers = {count} must be at most {_MOST_LAYERS}: mend the config")
     given = config.get("layer_types")
@@ -29,6 +31,8 @@ def layer_kinds(config: Mapping[str, Any], own: Dialect) -> list[str]:
         if len(given) != count:
             raise DataError(f"layer_types has {len(given)} entries for num_hidden_layers = {count}: mend one of them")
         if own.typed:
+            for name in (own.window_key, own.every_key, own.offset_key, own.layers_key, *_PATTERNS, *_FLAGS):
+                config.get(name)  # the list takes their place
             return [*given[:-1], KINDS[own.last]] if own.full_head_dim else list(given)
     if own.layers_key:
         found = _said(config, own, count)
@@ -131,6 +135,7 @@ def rotating(config: Mapping[str, Any], kinds: list[str], own: Dialect) -> list[
     if own.rotates_if is not None and config.get(own.rotates_if[0]) != own.rotates_if[1]:
         return [False] * len(kinds)
     given = config.get("no_rope_layers") if own.no_rope_every else None
+    every = own.no_rope_every and (whole(config, "no_rope_layer_interval") or own.no_rope_every)
     if given:
         if not isinstance(given, list) or len(given) != len(kinds) or not all(flag in (0, 1) for flag in given):
             raise DataError(
@@ -138,8 +143,7 @@ def rotating(config: Mapping[str, Any], kinds: list[str], own: Dialect) -> list[
                 "mend the config"
             )
         return [bool(flag) for flag in given]
-    if own.no_rope_every:
-        every = whole(config, "no_rope_layer_interval") or own.no_rope_every
+    if every:
         return [(layer + 1) % every != 0 for layer in range(len(kinds))]
     if own.rotates == "local" or (own.rotates == "local_if_windowed" and config.get(own.window_key, own.window)):
         return [kind == LOCAL for kind in kinds]

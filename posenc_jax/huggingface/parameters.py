@@ -104,6 +104,7 @@ class RotaryReader:
             return own.base
         local = own.local_base is not None and self.kind == layers.LOCAL
         key = "" if own.by_kind == "only" else own.local_key if local else own.base_key
+        self.config.get(own.local_key)  # there may be no such layers
         outer, inner = number(self.config, key), number(given, "rope_theta", "the rotary parameters' ")
         if self.base is not None:
             return number({own.bases: self.base}, own.bases) or own.base
@@ -203,7 +204,8 @@ class RotaryReader:
         if own.part_dim:
             return (dims or own.part_dim) / self.width
         beside = config.get(own.part_key) if own.part_key else None
-        values = (given.get("partial_rotary_factor"), beside, dims and dims / self.width, own.part)
+        default = own.part if kind == "default" or own.by_kind != "only" else 1.0
+        values = (given.get("partial_rotary_factor"), beside, dims and dims / self.width, default)
         found = next(value for value in values if value is not None)
         if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
             raise DataError(f"partial_rotary_factor = {str(found)[:40]} must be above 0 and at most 1: mend the config")

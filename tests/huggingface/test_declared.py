@@ -361,6 +361,29 @@ def test_a_type_that_is_not_known_is_read_as_another_where_that_is_asked_for():
         from_hf(config, assume="lama")
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "gptj", "rotary": True, "rotary_dim": 64},
+        {"model_type": "bloom", "offset_alibi": 100, "seq_length": 2048},
+        {"model_type": "modernbert", "position_embedding_type": "absolute", "local_attention": 128},
+        {"model_type": "marian", "static_position_embeddings": True},
+        {
+            "model_type": "smollm3",
+            "no_rope_layers": [1, 0] * 6,
+            "no_rope_layer_interval": 4,
+            "use_sliding_window": False,
+        },
+        {"model_type": "qwen2", "layer_types": FULL, "max_window_layers": 28, "sliding_window": 4096},
+        {"model_type": "gemma2", "sliding_window": 4096, "sliding_window_size": 4096},
+        {"model_type": "gemma3_text", "layer_types": FULL, "sliding_window_pattern": 6, "rope_local_base_freq": 1e4},
+        {"model_type": "llama", "rope_interleaved": False, "original_max_position_embeddings": 4096},
+    ],
+)
+def test_what_released_files_have_is_read_or_says_nothing(config):
+    assert from_hf({**LLAMA, "rope_theta": None, **config}).unread == ()
+
+
 def test_files(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(LLAMA))
     assert read_config(tmp_path) == read_config(tmp_path / "config.json") == LLAMA
