@@ -257,7 +257,8 @@ def _rotary(
     if own.no_rope_every and config.get("no_rope_layers"):
         odd["no_rope_layers says 1 for layers that do rotate, and 0 for those that do not"] = None
     bases = config.get(own.bases) or [None] * len(kinds)
-    if not isinstance(bases, list) or len(bases) != len(kinds):
+    numbers = isinstance(bases, list) and all(base is None or isinstance(base, int | float) for base in bases)
+    if not numbers or len(bases) != len(kinds):
         raise DataError(f"{own.bases} must be a list of {len(kinds)} numbers, 0 for no rotation: mend the config")
     places = [(kind, turns and base != 0, base) for kind, turns, base in zip(kinds, rotates, bases)]
     for kind, turning, base in places:

@@ -92,14 +92,21 @@ def _said(config: Mapping[str, Any], own: Dialect, count: int) -> list[str] | No
     value = _setting(config, own)
     if isinstance(value, Mapping):  # Kimi Linear's, which counts from 1
         full = value.get("full_attn_layers")
-        if full is None:
-            return None
-        return [FULL if i + 1 in full else KINDS["L"] for i in range(count)]
+        if full is not None and not isinstance(full, list):
+            raise DataError(
+                f"full_attn_layers = {short(full)} must be a list of the numbers of layers: mend the config"
+            )
+        return None if full is None else [FULL if i + 1 in full else KINDS["L"] for i in range(count)]
     if value is None and own.listed_by_default:
         value = list(own.listed_by_default)
     if value is None:
         types = config.get("attention_types") if own.layers_key == "attention_layers" else None  # GPT-Neo's first files
-        value = None if types is None else [word for words, times in types for _ in range(times) for word in words]
+        try:
+            value = (
+                None if types is None else [word for words, n in types for _ in range(min(n, count)) for word in words]
+            )
+        except (TypeError, ValueError):
+            raise DataError(f"attention_types = {short(types)} must be pairs of words and a number") from None
     if value is None:
         return None
     if own.listed and isinstance(value, list) and all(isinstance(one, int) for one in value):

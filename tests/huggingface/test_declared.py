@@ -324,6 +324,18 @@ def test_nothing_is_odd_without_a_reason():
             {"model_type": "phi3", "rope_scaling": {"type": "linear", "factor": 2.0}},
             "'linear' of phi3 is no encoding here",
         ),
+        ({"model_type": "granite_swa", "layer_rope_theta": [[1e4]] * 12}, "must be a list of 12 numbers, 0 for no rot"),
+        (
+            {"model_type": "gpt_neo", "attention_types": [3]},
+            "attention_types = [3] must be pairs of words and a",
+        ),
+        ({"model_type": "kimi_linear", "linear_attn_config": {"full_attn_layers": 3}}, "must be a list of the numbers"),
+        ({"model_type": "bamba", "attn_layer_indices": "23"}, "must be a list of the numbers of layers"),
+        (
+            {"model_type": "xlm", "sinusoidal_embeddings": True},
+            "sinusoidal_embeddings = True of xlm, and False is",
+        ),
+        ({"model_type": "gemma4_text", "per_layer_config": {"5": 3}}, "must say one head_dim for some layers"),
         ({"model_type": "xlnet"}, "tells positions by Transformer-XL's distances, which is not read"),
         ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
         ({"rope_scaling": {"rope_type": ["linear"]}}, "rope_type = \"['linear']\" is none that is read"),
