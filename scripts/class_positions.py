@@ -57,7 +57,7 @@ NEEDED: dict[str, Json] = {
     "ministral": {"head_dim": 128},
     "dots1": {"n_routed_experts": 8, "n_shared_experts": 1, "num_experts_per_tok": 2},
     "nemotron": {"num_key_value_heads": 8},
-    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 8}},
+    "dbrx": {"attn_config": {"rope_theta": 10000.0, "kv_n_heads": 8, "clip_qkv": 8.0}},
     "moshi": {"audio_vocab_size": 2048},
     "qwen4_exp": {"text_config": _INDEXER},
     "qwen4_exp_text": _INDEXER,
@@ -69,6 +69,10 @@ NEEDED: dict[str, Json] = {
     },
 }
 _DEPTHS = ("num_hidden_layers", "num_layers", "num_layers_per_stack", "decoder_layers")
+_KEPT = (
+    *("model_type", "position_embedding_type", "hybrid_override_pattern", "default_language"),
+    *("pad_token_id", "audio_vocab_size"),
+)
 UNVARIED = ("blt", "roformer")
 _POSITIONS = (
     "rope|rotary|theta|window|partial|layer_types|max_position|pattern|full_attention_interval|original_max|_freq$|"
@@ -119,11 +123,12 @@ def _saved(config: Any) -> Json:
     """A config as its file has it, without what no class reads for positions."""
     found = json.loads(json.dumps(config.to_diff_dict(), default=str)) | {"model_type": config.model_type}
     return {
-        name: value
-        for name, value in found.items()
-        if not isinstance(value, str) or name in ("model_type", "position_embedding_type", "hybrid_override_pattern")
-        if not re.search("vision|audio|speech|dropout|initializer|_std|token|id2label|label2id", name) or "pad_" in name
+        name: value for name, value in found.items() if name in _KEPT or not (isinstance(value, str) or _other(name))
     }
+
+
+def _other(name: str) -> bool:
+    return bool(re.search("vision|audio|speech|dropout|initializer|_std|token|id2label|label2id", name))
 
 
 def variants(given: Json, config: Any) -> Json:
