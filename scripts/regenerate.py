@@ -15,6 +15,7 @@
 - counts in the README and on pages of the site (scripts/counts.py);
 - the list of lessons in posenc_jax/show/lessons/README.md, from their pages;
 - the tables of imported models in scripts/docs/guides/weights-and-surgery.md, from scripts/docs/parity.json;
+- the counts of types in scripts/docs/guides/what-a-config-declares.md, from scripts/docs/declared.json;
 - the notebooks in scripts/notebooks, from pages of the site.
 
 All or nothing is written, and only what differs. An encoding that lacks a source, a citation, a formula or its facts is
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import counts
+import declared_parity
 import golden_rope
 import golden_sequences
 import huggingface_parity
@@ -93,6 +95,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= counts.pages()
         texts |= {PAGE: refilled(public_code.page(texts[PAGE]), BEGIN, table(audit, verdicts.evidence()), END)}
         texts |= {INDEX: index(texts[INDEX], LESSONS)} | huggingface_parity.pages()
+        texts |= declared_parity.pages()
         texts |= notebooks_of_repository()
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)

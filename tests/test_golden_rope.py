@@ -60,7 +60,7 @@ def test_the_checker_finds_what_engines_do_wrong(monkeypatch):
         return {line.partition(",")[0] for line in check.failures(change)}
 
     def without_scaling(config, layer, length):
-        return ours({**config, "rope_scaling": None}, layer, length)
+        return ours({**config, "rope_scaling": {"rope_type": "default"}}, layer, length)
 
     def first_layer_everywhere(config, layer, length):
         return ours(config, 0, length)

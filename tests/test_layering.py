@@ -73,8 +73,8 @@ ORDER = {
     "config": "stored own_names settings run combinations reading source guessing __init__",
     "files": "names shapes fields shipped user_paths checksums atomic __init__",
     "huggingface": (
-        "config dialects layers rotation declared writing safetensors gguf tokenizer names family answers saving "
-        "checkpoint __init__"
+        "config dialects layers rotation parameters declared writing safetensors gguf tokenizer names family answers "
+        "saving checkpoint __init__"
     ),
     "statistics": "intervals learning_rate comparison extremes many_tasks shares sign_flips __init__",
 }

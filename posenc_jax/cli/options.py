@@ -128,7 +128,7 @@ def _add(parser: argparse.ArgumentParser, owner: Any, entries: str) -> None:
         if "nargs" in more and not more["metavar"]:
             more["metavar"] = name.upper().removesuffix("S")
         if parameter.kind is parameter.KEYWORD_ONLY:
-            flags = (*["-o"] * (name == "output"), f"--{name.replace('_', '-')}")
+            flags = (*["-o"] * (name == "output"), f"--{name.removesuffix('_').replace('_', '-')}")
             parser.add_argument(*flags, dest=name, required=required, **more)
             continue
         said = next((said for said in getattr(hints[name], "__metadata__", ()) if isinstance(said, str)), None)

@@ -8,14 +8,24 @@ from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import columns, show
 from posenc_jax.drawing.plain import short
 
+ASSUMED = 3
 
-def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path | None, "FILE|FOLDER"] = None) -> None:
+
+def _rope(
+    config: Annotated[str, "FILE|FOLDER|NAME"],
+    *,
+    as_: Annotated[str | None, "TYPE"] = None,
+    output: Annotated[Path | None, "FILE|FOLDER"] = None,
+) -> int:
     """Read the config.json of a model in the Hugging Face layout and print what it declares about positions:
     the encoding of each layer as a spec, windows, attention factor, inverse frequencies, what changes at
     which length, and oddities (settings that are ignored, missing, or read differently than they look).
 
+    A type that is not known is refused. With --as, the output begins with the assumption, and the exit code is 3.
+
     Args:
       config: a config.json, its folder, or the name of a released model
+      as_: read the config as one of this type, such as llama
       output: draw the frequencies: .html, .png, .pdf, or a folder
 
     Examples:
@@ -31,7 +41,9 @@ def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path 
     from posenc_jax.show import rope_tables
     from posenc_jax.show.files import FILES, check_output, check_packages, make, write
 
-    declared = from_hf(read)
+    declared = from_hf(read, assume=as_)
+    if declared.assumed:
+        show(f"Assumption: {declared.odd[0]}\n")
     found = rope_tables.groups(declared)
     if output is not None:
         if not rope_tables.curves(found):
@@ -54,6 +66,7 @@ def _rope(config: Annotated[str, "FILE|FOLDER|NAME"], *, output: Annotated[Path 
             files = dict(make(output, plots[0].title, plots[0].caption, plots, [layers, *frequencies]))
             write(files)
         show(f"wrote {', '.join(map(str, files))}")
+    return ASSUMED if declared.assumed else 0
 
 
 def _config(named: str) -> dict[str, Any]:

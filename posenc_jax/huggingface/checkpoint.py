@@ -252,6 +252,8 @@ def _declared(config: Json, where: Path) -> Declared:
         raise DataError(f"{where}: {error}") from None
     if other := [layer.kind for layer in found.layers if layer.kind not in (LOCAL, FULL)]:
         raise DataError(f"{where}: layers of {other[0]} are not computed here: name another checkpoint")
+    if found.unread:
+        raise DataError(f"{where}: {found.unread[0]}, and may say where tokens are: take it out, or name another")
     return found
 
 

@@ -46,7 +46,15 @@ def read_object(path: Path) -> dict[str, Any]:
 
 # Names of one setting.
 SAME = (
-    ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_layers", "num_decoder_layers"),
+    (
+        "num_hidden_layers",
+        "n_layer",
+        "n_layers",
+        "num_layers",
+        "encoder_layers",
+        "decoder_layers",
+        "num_decoder_layers",
+    ),
     ("hidden_size", "n_embd", "n_embed", "d_model", "embed_dim"),
     ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads"),
     ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length"),

@@ -1,7 +1,8 @@
 """Reads the encodings of the layers from the config of a published model, and notes what is odd in it."""
 
 import dataclasses
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -23,23 +24,11 @@ from posenc_jax.encodings.rotary.rope import RoPE
 from posenc_jax.encodings.rotary.rope_scaling import DynamicNTK
 from posenc_jax.huggingface import layers
 from posenc_jax.huggingface.config import integer, natural, needed, number, short, whole
-from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS, Dialect, dialect
-from posenc_jax.huggingface.rotation import ALWAYS, ORIGINAL, Rotation, dims_of, kind_of, rotated_width
+from posenc_jax.huggingface.dialects import DIALECTS, REFUSED, Dialect
+from posenc_jax.huggingface.parameters import RotaryReader, width_of
+from posenc_jax.huggingface.rotation import dims_of
 from posenc_jax.refusals import did_you_mean
 
-_ROTARY = ("rope_parameters", "rope_scaling", "rope_theta", "rotary_dim", "rotary_pct", "rotary_emb_base")
-_LEARNED = (
-    "gpt2",
-    "opt",
-    "bert",
-    "roberta",
-    "xlm-roberta",
-    "distilbert",
-    "electra",
-    "albert",
-    "gpt_bigcode",
-    "gpt_neo",
-)
 _ROWS = (": pad_token_id + 1, and so many positions fewer", ", which has so many rows more")
 _DEBERTA = {
     "relative_attention": True,
@@ -48,9 +37,17 @@ _DEBERTA = {
     "norm_rel_ebd": "layer_norm",
     "pos_att_type": ["c2p", "p2c"],
 }
-_WIDEST, _FARTHEST = 2**14, 2**20
-_BETA = "llama_4_scaling_beta"
-_T5 = ("t5", "mt5", "umt5", "longt5", "switch_transformers")
+_FARTHEST = 2**20
+# Names of settings that say something of positions or of kinds of layers, and of others that only look so.
+_OF_POSITIONS = re.compile(
+    "rope|rotary|posit|theta|window|nope|alibi|ntk|mscale|swa|sliding|chunk_size|layer_types|block_type|relative|"
+    "attention_(types|layers|interval)|attn_(layer|type|idx|temp)|_attn_(idxs|every|layers|config)|layer_group_size|"
+    "^attn_config|head_dim|kv_channels|per_layer_config|pattern|compress_r|local_attention|global_attn|interleave|logn"
+)
+_OF_OTHERS = re.compile(
+    "^(rotary$|offset_alibi|sliding_window_size|v_|qk_nope_|linear_(?!attn)|mamba|ssm|conv|mtp|mlp|moe|index|vision|audio|mm_)|moe_|router|expert|activation|"
+    "biased_input|position_tokens"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,12 +103,16 @@ class Declared:
       max_length: ``max_position_embeddings``, or None.
       layers: one by one.
       odd: what is ignored, missing, or read in another way than it looks; a sentence each.
+      unread: the settings of positions that are not read, a sentence each; ``odd`` has them too.
+      assumed: the type as which it is read where its own is not known; "": its own.
     """
 
     model_type: str
     max_length: int | None
     layers: tuple[Layer, ...]
     odd: tuple[str, ...]
+    unread: tuple[str, ...] = ()
+    assumed: str = ""
 
     @property
     def slot(self) -> Slot:
@@ -133,11 +134,15 @@ def _period(of_layers: list[Any]) -> tuple[Any, ...]:
     return tuple(of_layers[:length])
 
 
-def from_hf(config: Mapping[str, Any]) -> Declared:
+def from_hf(config: Mapping[str, Any], assume: str | None = None) -> Declared:
     """The positions that a config of Hugging Face's layout declares, layer by layer, as transformers 5.24 reads it.
 
     Both spellings are read, ``rope_parameters`` and the older ``rope_theta`` and ``rope_scaling``; a ``text_config``
     inside is taken in place of the whole. Defaults of ``model_type`` are those of `dialects.DIALECTS`.
+
+    Args:
+      config: the values of a ``config.json``.
+      assume: the type as which a config is read whose own is not known, such as "llama".
 
     >>> found = from_hf({
     ...     "model_type": "llama", "num_hidden_layers": 2, "head_dim": 64, "max_position_embeddings": 8192,
@@ -148,102 +153,127 @@ def from_hf(config: Mapping[str, Any]) -> Declared:
     "rope(base=100000.0, layout='half', scaling=linear(factor=2.0))"
 
     Raises:
-      DataError: a value is not what it must be, is missing, or declares what no encoding here is.
+      DataError: a type is not known, a value is not what it must be, is missing, or declares what no encoding here is.
     """
     inner = config.get("text_config") or config.get("llm_config")
     if isinstance(inner, Mapping):
-        return from_hf({"model_type": config.get("model_type"), **inner})
-    own, odd = dialect(config), dict[str, None]()
-    config = _with_length(config, odd)
-    kinds = layers.layer_kinds(config, own)
+        return from_hf({"model_type": config.get("model_type"), **inner}, assume)
+    odd = dict[str, None]()
+    given, kind = ReadConfig(config), _known(config, odd, assume)
+    given.asked |= {"model_type", "auto_map"}
+    own = DIALECTS[kind]
+    if own.only_if is not None and given.get(own.only_if[0], own.only_if[1]) != own.only_if[1]:
+        name, value = own.only_if
+        raise DataError(f"{name} = {short(given[name])} of {kind}, and {value} is read: name another config")
+    _with_length(given, kind, own, odd)
+    kinds = layers.layer_kinds(given, own)
     if config.get("auto_map"):
         odd["auto_map names code beside the file: it is not run, and may do otherwise than is said here"] = None
-    other = _other(config, odd)
+    other = _other(given, kind, own, odd)
     if other is not None:
-        found = tuple(Layer(kind, other, 0, layers.window_of(config, kind, own)) for kind in kinds)
+        found = tuple(Layer(kind, other, 0, layers.window_of(given, kind, own)) for kind in kinds)
     else:
-        _check_known(config, odd)
-        found = _rotary(config, own, kinds, odd)
+        found = _rotary(given, kind, own, kinds, odd)
     if own.odd:
         odd[own.odd] = None
-    if own.windows == "none" and config.get("sliding_window"):
-        odd[f"sliding_window is not read by the class of {config.get('model_type')}: all keys are seen"] = None
-    if not own.typed and config.get("layer_types") is not None:
-        odd[f"layer_types is not read by the class of {config.get('model_type')}"] = None
-    return Declared(str(config.get("model_type")), whole(config, "max_position_embeddings"), found, tuple(odd))
+    if own.windows == "none" and not own.layers and given.get("sliding_window"):
+        odd[f"sliding_window is not read by the class of {kind}: all keys are seen"] = None
+    if not own.typed and given.get("layer_types") is not None:
+        odd[f"layer_types is not read by the class of {kind}"] = None
+    length = whole(given, "max_position_embeddings")
+    unread = tuple(f"{name} = {short(value)} is not read" for name, value in given.left())
+    assumed = kind if assume else ""
+    return Declared(str(config.get("model_type")), length, found, (*odd, *unread), unread, assumed)
 
 
-def _with_length(config: Mapping[str, Any], odd: dict[str, None]) -> Mapping[str, Any]:
-    """The config with the length that its class has where it says none."""
-    default = MAX_LENGTHS.get(str(config.get("model_type")))
-    if default is None or whole(config, "max_position_embeddings") is not None:
-        return config
-    odd[f"max_position_embeddings is missing: {default}, the default of {config['model_type']}, is taken"] = None
-    return {**config, "max_position_embeddings": default}
+def _known(config: Mapping[str, Any], odd: dict[str, None], assume: str | None) -> str:
+    """The type as which a config is read; `DataError` for one that is not known."""
+    known = DIALECTS
+    if assume is not None and assume not in known:
+        raise DataError(
+            f"assume = {short(assume)} is no type that is known: {did_you_mean(assume, known, 'use llama')}"
+        )
+    kind = config.get("model_type")
+    if assume is not None:
+        odd[f"model_type = {short(kind)} is read as {assume}, which it may not be"] = None
+        return assume
+    if isinstance(kind, str) and kind in REFUSED:
+        raise DataError(
+            f"model_type = {short(kind)} tells positions by {REFUSED[kind]}, which is not read: name another config"
+        )
+    if not isinstance(kind, str) or kind not in known:
+        hint = did_you_mean(str(kind), known)
+        raise DataError(
+            f"model_type = {short(kind)} is not known{hint and f' ({hint})'}, and what it reads is not guessed: to "
+            "read it as Llama all the same, from_hf(..., assume='llama'), or posenc rope ... --as llama"
+        )
+    return kind
 
 
-def _rotary(config: Mapping[str, Any], own: Dialect, kinds: list[str], odd: dict[str, None]) -> tuple[Layer, ...]:
-    rotates, known = layers.rotating(config, kinds, own), dict[tuple[str, bool], Layer]()
-    if config.get("no_rope_layers"):
+class ReadConfig(Mapping[str, Any]):
+    """A config that remembers which of its settings were asked for.
+
+    Attributes:
+      given: the settings.
+      asked: the names.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given, self.asked = dict(given), set[str]()
+
+    def __getitem__(self, name: str) -> Any:
+        self.asked.add(name)
+        return self.given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.given)
+
+    def __len__(self) -> int:
+        return len(self.given)
+
+    def left(self) -> list[tuple[str, Any]]:
+        """The settings of positions that were not asked for, and say more than none, false or zero."""
+        return [
+            (name, value)
+            for name, value in self.given.items()
+            if value and value != "absolute"  # BERT's word, which many others have beside what they do
+            if name not in self.asked and _OF_POSITIONS.search(name) and not _OF_OTHERS.search(name)
+        ]
+
+
+def _with_length(config: ReadConfig, kind: str, own: Dialect, odd: dict[str, None]) -> None:
+    """Adds the length that a class has where its config says none."""
+    if own.length_key in config:
+        config.given["max_position_embeddings"] = config[own.length_key]
+    if own.length is not None and whole(config, "max_position_embeddings") is None:
+        odd[f"max_position_embeddings is missing: {own.length}, the default of {kind}, is taken"] = None
+        config.given["max_position_embeddings"] = own.length
+
+
+def _rotary(
+    config: Mapping[str, Any], model_type: str, own: Dialect, kinds: list[str], odd: dict[str, None]
+) -> tuple[Layer, ...]:
+    rotates, known = layers.rotating(config, kinds, own), dict[tuple[Any, ...], Layer]()
+    if own.no_rope_every and config.get("no_rope_layers"):
         odd["no_rope_layers says 1 for layers that do rotate, and 0 for those that do not"] = None
-    for kind, turning in zip(kinds, rotates):
-        if (kind, turning) not in known:
-            width = _width(config, kind, own)
-            encodings = _encodings(config, own, kind, width, odd) if turning else _unturned(config, own)
+    bases = config.get(own.bases) or [None] * len(kinds)
+    numbers = isinstance(bases, list) and all(base is None or isinstance(base, int | float) for base in bases)
+    if not numbers or len(bases) != len(kinds):
+        raise DataError(f"{own.bases} must be a list of {len(kinds)} numbers, 0 for no rotation: mend the config")
+    places = [(kind, turns and base != 0, base) for kind, turns, base in zip(kinds, rotates, bases)]
+    for kind, turning, base in places:
+        if (kind, turning, base) not in known:
+            width = width_of(config, kind, own)
+            reader = RotaryReader(config, model_type, own, kind, width, base, odd)
+            encodings = reader.encodings() if turning else _unturned(config, own)
             layer = Layer(kind, encodings, width, layers.window_of(config, kind, own))
             try:
                 for element in encodings:
                     element.check(dims_of(width))
             except ValueError as error:
                 raise DataError(f"layers of {kind}: {error}") from None
-            known[kind, turning] = layer
-    return tuple(known[pair] for pair in zip(kinds, rotates))
-
-
-def _width(config: Mapping[str, Any], kind: str, own: Dialect) -> int:
-    """head_dim of layers of a type; `DataError` for one whose frequencies would fill the memory."""
-    if own.full_head_dim and kind == layers.FULL:
-        found = whole(config, "global_head_dim") or own.full_head_dim
-    else:
-        found = rotated_width(config, own.head_dim)
-    if found > _WIDEST:
-        raise DataError(f"heads of {found} dimensions are more than the {_WIDEST} that are read: mend the config")
-    return found
-
-
-def _encodings(
-    config: Mapping[str, Any], own: Dialect, kind: str, width: int, odd: dict[str, None]
-) -> tuple[PositionalEncoding, ...]:
-    given = _parameters(config, own, kind, odd)
-    if given is None:
-        return ()
-    local = own.local_base is not None and kind == layers.LOCAL
-    base_key = own.local_key if local else own.base_key
-    outer, inner = number(config, base_key), number(given, "rope_theta", "the rotary parameters' ")
-    if outer is not None and inner is not None and outer != inner:
-        odd[f"rope_theta = {inner:g} among the rotary parameters counts, not {base_key} = {outer:g} beside them"] = None
-    base = inner or outer or (own.local_base if local else None) or own.base
-    if inner is None and outer is None:
-        odd[f"{base_key} is missing: {base:g}, the default of {config.get('model_type')}, is taken"] = None
-    beta = number(given, _BETA, "the rotary parameters' ") if own.scaled_queries else None
-    rotation = Rotation(
-        given if beta is None else {name: value for name, value in given.items() if name != _BETA},
-        kind_of(given, config.get("model_type"), odd),
-        base,
-        _partial(config, given, own, width),
-        width,
-        own.layout,
-        whole(config, "max_position_embeddings"),
-        whole(config, ORIGINAL),
-        odd,
-    )
-    try:
-        found = rotation.encodings()
-        if own.latent and whole(config, "qk_rope_head_dim"):
-            found = tuple(MLARoPE(e.base, e.layout, width, e.scaling) if isinstance(e, RoPE) else e for e in found)
-        return found if beta is None else (QueryTemperature(beta, rotation.original_length(), 0), *found)
-    except ValueError as error:  # of an encoding, which names its field
-        raise DataError(f"layers of {kind}: {error}") from None
+            known[kind, turning, base] = layer
+    return tuple(known[place] for place in places)
 
 
 def _unturned(config: Mapping[str, Any], own: Dialect) -> tuple[PositionalEncoding, ...]:
@@ -253,75 +283,38 @@ def _unturned(config: Mapping[str, Any], own: Dialect) -> tuple[PositionalEncodi
     return (QueryTemperature(0.1 if scale is None else scale, 8192 if floor is None else floor),)
 
 
-def _parameters(config: Mapping[str, Any], own: Dialect, kind: str, odd: dict[str, None]) -> Mapping[str, Any] | None:
-    """The rotary parameters of layers of a type; None where they do not rotate."""
-    sets = {name: config.get(name) for name in ("rope_scaling", "rope_parameters")}
-    for name, found in sets.items():
-        if found is not None and not isinstance(found, Mapping):
-            raise DataError(
-                f"{name} must be an object, as in {{'rope_type': 'linear', 'factor': 2.0}}: mend the config"
-            )
-    old, new = sets["rope_scaling"], sets["rope_parameters"]
-    if old and new:
-        odd["both rope_scaling and rope_parameters are there: transformers takes rope_scaling"] = None
-    chosen: Mapping[str, Any] = old or new or {}
-    if kind in chosen or any(isinstance(value, Mapping) for name, value in chosen.items() if name not in ALWAYS):
-        inner = chosen.get(kind, {})
-        if kind not in chosen:
-            odd[f"rope_parameters has nothing for layers of {kind}: plain RoPE is taken"] = None
-        if isinstance(inner, Mapping) and "truncate" in inner:
-            odd["truncate inside the parameters of a type of layer is not read by transformers"] = None
-        if inner is not None and not isinstance(inner, Mapping):
-            raise DataError(f"rope_parameters.{kind} must be an object or null: mend the config")
-        return inner
-    if old and own.scaled and kind not in own.scaled:
-        odd[f"rope_scaling is for layers of {', '.join(own.scaled)}; those of {kind} do not have it"] = None
-        return {}
-    if not old and new and own.local_base is not None and kind == layers.LOCAL:
-        return {}
-    return chosen
-
-
-def _partial(config: Mapping[str, Any], given: Mapping[str, Any], own: Dialect, width: int) -> float:
-    if whole(config, "qk_rope_head_dim"):
-        return 1.0
-    rotary_dim = whole(config, "rotary_dim")
-    if rotary_dim is not None or config.get("model_type") in ("gptj", "codegen"):
-        return (rotary_dim or 64) / width
-    names = ("partial_rotary_factor", "rotary_pct", "rotary_emb_fraction")
-    values = (given.get(names[0]), *map(config.get, names), own.partial)
-    found = next(value for value in values if value is not None)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
-        raise DataError(f"partial_rotary_factor = {str(found)[:40]} must be above 0 and at most 1: mend the config")
-    return float(found)
-
-
-def _other(config: Mapping[str, Any], odd: dict[str, None]) -> tuple[PositionalEncoding, ...] | None:
-    kind = config.get("model_type")
-    attention = config.get("attn_config")
-    alibi = attention.get("alibi") if isinstance(attention, Mapping) else config.get("alibi")
-    if kind == "bloom" or (kind == "falcon" and alibi) or (kind == "mpt" and alibi is not False):
-        most = attention.get("alibi_bias_max") if isinstance(attention, Mapping) else None
+def _other(
+    config: Mapping[str, Any], kind: str, own: Dialect, odd: dict[str, None]
+) -> tuple[PositionalEncoding, ...] | None:
+    """The encodings that are no rotation; None for a type that rotates."""
+    attention = config.get("attn_config") if own.positions == "alibi" else None
+    inner: Mapping[str, Any] = attention if isinstance(attention, Mapping) else {}
+    if (own.alibi and config.get("alibi")) or (own.positions == "alibi" and inner.get("alibi") is not False):
+        most = inner.get("alibi_bias_max")
         if most not in (None, 8):
             raise DataError(f"alibi_bias_max = {short(most)}, and the slopes are read for 8: name another config")
         return (ALiBi(),)
-    if kind in _T5:
+    if own.positions in ("none", "alibi"):
+        return ()
+    if own.positions == "t5":
         buckets = whole(config, "relative_attention_num_buckets") or 32
         distance = whole(config, "relative_attention_max_distance") or 128
         return (T5Bias(buckets, distance, scaled=False, per_layer=kind == "umt5"),)
-    if kind == "deberta-v2":
+    if own.positions == "deberta":
         return (_deberta(config),)
-    if kind == "marian":
+    if own.positions == "sinusoidal":
+        if config.get("static_position_embeddings", True) is not True:
+            raise DataError("static_position_embeddings must be true: name another config")
         return (Sinusoidal(layout="half"),)
-    if kind in _LEARNED:
+    if own.positions == "learned":
         told = config.get("position_embedding_type")
         if told not in (None, "absolute"):
             raise DataError(f"position_embedding_type = {short(told)}, and 'absolute' is read: name another config")
         count, padding = whole(config, "max_position_embeddings"), natural(config, "pad_token_id", 1)
-        offset = 2 if kind == "opt" else padding + 1 if kind in ("roberta", "xlm-roberta") else 0
+        offset = padding + 1 if own.after_padding else own.offset
         if offset:
-            odd[f"the first position reads row {offset} of the table" + _ROWS[kind == "opt"]] = None
-        if count is not None and kind == "opt":
+            odd[f"the first position reads row {offset} of the table" + _ROWS[not own.after_padding]] = None
+        if count is not None and not own.after_padding:
             count += offset
         return (Learned(count, offset=offset),)
     return None
@@ -346,17 +339,3 @@ def _deberta(config: Mapping[str, Any]) -> DeBERTa:
         return DeBERTa("v2", distance, buckets)
     except ValueError as error:
         raise DataError(f"{error}: name another config") from None
-
-
-def _check_known(config: Mapping[str, Any], odd: dict[str, None]) -> None:
-    kind = config.get("model_type")
-    if str(kind) in DIALECTS:
-        return
-    hint = did_you_mean(str(kind), DIALECTS)
-    if not any(config.get(name) is not None for name in _ROTARY):
-        raise DataError(
-            f"model_type = {short(kind)} is not known, and nothing in the config says how it tells positions (there is "
-            f"no {' nor '.join(_ROTARY[:3])}): {hint or 'add that, or name another'}"
-        )
-    more = f" ({hint})" if hint else ""
-    odd[f"model_type = {short(kind)} is not known{more}: what the config leaves out is taken as in Llama"] = None

@@ -22,6 +22,7 @@ from posenc_jax.encodings.rotary.rope_selection import PRoPE
 from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.encodings.shared.rotation import Layout
 from posenc_jax.huggingface.config import needed, number, whole
+from posenc_jax.huggingface.dialects import Dialect
 from posenc_jax.refusals import did_you_mean
 
 ALWAYS = ("rope_type", "type", "rope_theta", "partial_rotary_factor", "mrope_section", "mrope_interleaved")
@@ -94,6 +95,10 @@ class Rotation:
     def number(self, name: str) -> float | None:
         """A parameter."""
         return number(self.given, name, "the rotary parameters' ")
+
+    def positive(self, name: str) -> float | None:
+        """A parameter that counts as missing where it is 0."""
+        return None if self.given.get(name) == 0 else self.number(name)
 
     def factor(self) -> float:
         """``factor``, which yarn and longrope may leave to the two lengths."""
@@ -168,9 +173,9 @@ def _dynamic(r: Rotation) -> RoPEScaling:
 
 def _yarn(r: Rotation) -> RoPEScaling:
     factor, original, truncate = r.factor(), r.original_length(), r.given.get("truncate")
-    fast, slow = r.number("beta_fast") or 32.0, r.number("beta_slow") or 1.0
+    fast, slow = r.positive("beta_fast") or 32.0, r.positive("beta_slow") or 1.0
     attention = r.number("attention_factor")
-    scales: dict[str, Any] = {name: r.number(name) for name in ("mscale", "mscale_all_dim")}
+    scales: dict[str, Any] = {name: r.positive(name) for name in ("mscale", "mscale_all_dim")}
     if len({value is None for value in scales.values()}) == 2:
         r.note("mscale and mscale_all_dim count together only: one of them is missing, so the other is ignored")
     if attention is not None or None in scales.values():
@@ -221,7 +226,7 @@ def kind_of(given: Mapping[str, Any], model_type: Any, odd: dict[str, None]) -> 
     kind = new or old or "default"
     if kind == "mrope":  # Qwen2-VL's first files: the sections say it
         kind = "default"
-    if kind == "su" or (kind == "yarn" and model_type == "phi3"):  # Phi-3's first files
+    if kind == "su" or (kind == "yarn" and model_type in ("phi3", "phi4_multimodal")):  # Phi-3's first files
         kind = "longrope"
     if not isinstance(kind, str) or kind not in READ:
         hint = did_you_mean(str(kind), READ) or f"there are {', '.join(READ)}"
@@ -234,14 +239,13 @@ def dims_of(width: int) -> Dims:
     return Dims(width, 1, 1, width, 1, 1)
 
 
-def rotated_width(config: Mapping[str, Any], default: int | None) -> int:
+def rotated_width(config: Mapping[str, Any], own: Dialect) -> int:
     """head_dim, of which all or a part is rotated; for heads with a part of their own for it, that part."""
-    part = whole(config, "qk_rope_head_dim")
-    if part is not None:
-        return part
-    given = whole(config, "head_dim") or default
+    if own.latent:
+        return whole(config, "qk_rope_head_dim") or own.latent
+    given = (whole(config, own.head_key) if own.head_key else None) or own.head_dim
     if given is not None:
         return given
     width = needed(config, "hidden_size", "by which head_dim is found where it is missing too")
     heads = needed(config, "num_attention_heads", "by which head_dim is found where it is missing too")
-    return width // heads
+    return own.head_times * width // heads

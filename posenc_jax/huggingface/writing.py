@@ -43,7 +43,8 @@ def to_hf(slot: Slot, head_dim: int, num_layers: int) -> dict[str, Any]:
 
     They are ``rope_parameters`` and what else it takes: ``no_rope_layers``, which the classes of SmolLM3 and Llama 4
     read, and for `DynamicNTK` the ``max_position_embeddings`` above which it changes. Layers may do without a rotation;
-    those with one are equal.
+    those with one are equal. A ``partial_rotary_factor`` without a scaling is read by the types that have ``part_read``
+    in ``types.toml``, and not by Llama.
 
     >>> from posenc_jax.encodings import parse
     >>> to_hf(parse("rope(base=5e5, layout='half', scaling=linear(factor=2))"), head_dim=64, num_layers=2)

@@ -46,6 +46,17 @@ def test_a_file_and_what_is_odd(printed, tmp_path):
     assert "- beta_fast = 9 is ignored by rope_type 'dynamic'" in out
 
 
+def test_what_is_assumed_is_said_first(capsys, tmp_path):
+    config = {"model_type": "new", "num_hidden_layers": 2, "head_dim": 8, "rope_theta": 1e4, "layer_pattern": "LG"}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert main(["rope", str(tmp_path)]) == 2
+    assert "model_type = 'new' is not known, and what it reads is not guessed" in capsys.readouterr().err
+    assert main(["rope", str(tmp_path), "--as", "llama"]) == 3
+    out = capsys.readouterr().out
+    assert out.startswith("Assumption: model_type = 'new' is read as llama, which it may not be\n")
+    assert "- layer_pattern = 'LG' is not read" in out
+
+
 def test_a_picture(capsys, tmp_path):
     assert main(["rope", "Gemma-3-1b", "--output", str(tmp_path / "gemma.png")]) == 0
     assert (tmp_path / "gemma.png").read_bytes()[:4] == b"\x89PNG"

@@ -96,6 +96,10 @@ def test_damaged_directories(folder, damage, match):
     ("changes", "match"),
     [
         ({"rope_scaling": "linear"}, "config.json: rope_scaling must be an object, as in"),
+        (
+            {"per_layer_config": {"1": {"rms_norm_eps": 0.5}}},
+            "config.json: per_layer_config = .* is not read, and may say",
+        ),
         ({"num_key_value_heads": 3}, "config.json gives no model: .*num_kv_heads"),
         ({"bos_token_id": None, "eos_token_id": None}, "the config has neither bos_token_id nor eos_token_id: add one"),
         ({"bos_token_id": "<s>"}, "config.json: bos_token_id = '<s>' must be a token of the 48 that there are: mend"),

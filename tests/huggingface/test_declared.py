@@ -5,13 +5,11 @@ import math
 
 import numpy as np
 import pytest
-from torch_live import run_torch
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.encodings import MLARoPE, QueryTemperature, parse, spec
 from posenc_jax.encodings.absolute.learned import Learned
 from posenc_jax.huggingface import from_hf, read_config
-from posenc_jax.huggingface.dialects import DIALECTS, MAX_LENGTHS
 
 SIZES = {"num_hidden_layers": 12, "hidden_size": 1024, "num_attention_heads": 8, "max_position_embeddings": 4096}
 LLAMA = {"model_type": "llama", **SIZES}
@@ -57,25 +55,6 @@ def test_a_length_that_is_missing_is_that_of_the_class():
     found = declared(rope_theta=1e4, rope_scaling={"type": "dynamic", "factor": 2.0}, max_position_embeddings=None)
     assert (found.max_length, found.layers[0].switches_above) == (2048, 2048)
     assert found.odd[0] == "max_position_embeddings is missing: 2048, the default of llama, is taken"
-
-
-_CLASSES = """
-import json, sys
-from transformers import AutoConfig
-for kind, length in json.loads(sys.argv[1]).items():
-    config = AutoConfig.for_model(kind)
-    config = getattr(config, "text_config", None) or config
-    assert config.max_position_embeddings == length, (kind, config.max_position_embeddings)
-"""
-
-
-@pytest.mark.slow
-def test_lengths_are_those_of_the_classes_of_transformers():
-    run_torch(_CLASSES, json.dumps(MAX_LENGTHS))
-
-
-def test_every_type_that_transformers_has_has_a_length():
-    assert DIALECTS.keys() - MAX_LENGTHS.keys() == {"internlm2", "kimi_k2"}
 
 
 def test_yarn():
@@ -126,7 +105,8 @@ def test_proportional():
 
 
 def test_parts_of_heads():
-    assert_frequencies(declared(rope_theta=1e4, partial_rotary_factor=0.25).layers[0], powers(1e4, 32))
+    phi = {"model_type": "phi", "rope_theta": 1e4, "partial_rotary_factor": 0.25}
+    assert_frequencies(declared(**phi).layers[0], powers(1e4, 32))
     assert_frequencies(from_hf({**LLAMA, "model_type": "gpt_neox", "rotary_emb_base": 1e4}).layers[0], powers(1e4, 32))
     assert_frequencies(from_hf({**LLAMA, "model_type": "gptj", "rotary_dim": 16}).layers[0], powers(1e4, 16))
     deep = from_hf({**LLAMA, "model_type": "deepseek_v3", "qk_rope_head_dim": 64, "rope_theta": 1e4})
@@ -168,12 +148,29 @@ def test_logits_of_deepseek_have_the_factor_of_yarn():
     assert from_hf({**config, "rope_theta": 1e4}).layers[0].encodings[0].logit_factor == 1
 
 
+def test_classes_have_defaults_of_their_own():
+    """The slowest planes that the classes of transformers 5.24 have, for heads of 64."""
+    slowest = {"gpt_oss": 3.0235114e-07, "ministral3": 9.6245408e-08, "apertus": 1.7336172e-08, "gemma4_text": 0.0}
+    for kind, wanted in slowest.items():
+        layer = from_hf({"model_type": kind, **SIZES, "max_position_embeddings": None, "head_dim": 64}).layers[5]
+        assert layer.inverse_frequencies()[-1] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_magnitude_of_0_is_none():
+    yarn = {"factor": 4.0, "original_max_position_embeddings": 1024, "mscale": 1.0, "mscale_all_dim": 0.0}
+    assert scaled("yarn", **yarn).attention_factor == pytest.approx(0.1 * math.log(4) + 1, rel=1e-15)
+
+
 def test_heads_of_two_widths():
     """Gemma 4's: head_dim is that of layers with a window."""
     both = {kind: {"rope_theta": 1e4} for kind in ("sliding_attention", "full_attention")}
     found = from_hf({**LLAMA, "model_type": "gemma4_text", "head_dim": 64, "rope_parameters": both})
     assert [layer.head_dim for layer in found.layers[:6]] == [64] * 5 + [512]
     assert from_hf({**LLAMA, "model_type": "gemma4_text", "global_head_dim": 32}).layers[5].head_dim == 32
+    assert (
+        from_hf({**LLAMA, "model_type": "gemma4_text", "per_layer_config": {"5": {"head_dim": 32}}}).layers[5].head_dim
+        == 32
+    )
 
 
 def test_axes():
@@ -210,6 +207,8 @@ def test_two_bases_and_windows():
 
 
 WINDOWED = {"sliding_window": 9, "use_sliding_window": True}
+FULL = ["full_attention"] * 12
+GRANITE = {"model_type": "granitemoehybrid", "layer_types": FULL}
 UNROTATED = ("0000", [None] * 4)
 
 
@@ -228,7 +227,22 @@ UNROTATED = ("0000", [None] * 4)
         ({"model_type": "qwen2", "sliding_window": 100, "max_window_layers": 2}, "1111", [None] * 4),
         ({"model_type": "qwen2", "max_window_layers": 2, **WINDOWED}, "1111", [None, None, 9, 9]),
         ({"model_type": "qwen2", "max_window_layers": 0, **WINDOWED}, "1111", [9] * 4),
-        ({"rope_parameters": {"full_attention": None}, "rope_theta": 1e4}, "0000", [None] * 4),
+        ({"model_type": "beam", "rope_parameters": {"full_attention": None}, "layer_types": FULL}, *UNROTATED),
+        ({"model_type": "afmoe", "sliding_window": 9}, "1110", [9, 9, 9, None]),
+        ({"model_type": "flint"}, "0011", [None, None, 513, 513]),
+        ({"model_type": "bamba", "attn_layer_indices": [1, 3]}, "0101", [None] * 4),
+        ({"model_type": "granitemoehybrid", "layer_types": FULL, "position_embedding_type": "nope"}, *UNROTATED),
+        (
+            {"model_type": "granitemoehybrid", "layer_types": FULL, "position_embedding_type": "rope"},
+            "1111",
+            [None] * 4,
+        ),
+        ({"model_type": "granite_swa", "layer_rope_theta": [0, 1e4, 1e4, 0] * 3}, "0110", [None, 128, 128, 128]),
+        ({"model_type": "nemotron_h", "hybrid_override_pattern": "M-M*"}, *UNROTATED),
+        ({"model_type": "recurrent_gemma", "attention_window_size": 9}, "0010", [None, None, 9, None]),
+        ({"model_type": "gpt_neo", "window_size": 8}, "0000", [None, 8, None, 8]),
+        ({"model_type": "jamba", "attn_layer_period": 2, "attn_layer_offset": 1}, *UNROTATED),
+        ({"model_type": "mllama_text_model", "cross_attention_layers": [1]}, "1011", [None] * 4),
         ({"model_type": "qwen3_next", "layer_types": ["linear_attention"] * 11 + ["full_attention"]}, *UNROTATED),
         ({"sliding_window": 9}, "1111", [None] * 4),  # Llama's class has none
         ({"model_type": "mpt"}, *UNROTATED),
@@ -246,6 +260,11 @@ def test_others():
     assert spec(from_hf({**LLAMA, "model_type": "bloom"}).slot) == "alibi"
 
 
+BY_KIND = {"full_attention": {"rope_type": "default", "rope_theta": 1e5}}
+LINEAR = {"type": "linear", "factor": 2.0}
+LONG = {"type": "longrope", "factor": 8.0, "short_factor": [1.0] * 64, "long_factor": [2.0] * 64}
+
+
 @pytest.mark.parametrize(
     ("config", "found"),
     [
@@ -260,7 +279,17 @@ def test_others():
         ({"rope_theta": 1e4, "rope_parameters": {"rope_theta": 1e6}}, "rope_theta = 1e+06 among"),
         ({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2.0}}, "counts, not type = 'yarn'"),
         ({"rope_scaling": {"factor": 2.0}, "rope_parameters": {"rope_type": "default"}}, "both rope_scaling and"),
-        ({"model_type": "new", "rope_theta": 1e4}, "model_type = 'new' is not known"),
+        ({"rope_embedding_base": 1e6}, "rope_embedding_base = 1000000.0 is not read"),
+        ({"partial_rotary_factor": 0.5}, "partial_rotary_factor = 0.5 is not read by the class of llama: whole heads"),
+        ({"rope_parameters": BY_KIND}, "rotary parameters by kinds of layers are not read by the class of llama"),
+        ({"model_type": "gemma3_text", "rope_scaling": LINEAR}, "type in rope_scaling is not read by the class"),
+        ({"model_type": "gpt_oss"}, "rope_parameters are missing: yarn, the default of gpt_oss, is taken"),
+        (
+            {"model_type": "phi3", "rope_scaling": LONG},
+            "original_max_position_embeddings is missing: 4096, the default",
+        ),
+        ({"model_type": "gemma4_text", "rope_theta": 1e5}, "rope_theta = 100000.0 is not read"),
+        ({"model_type": "gemma3_text", "rope_parameters": {"rope_type": "yarn"}}, "unless by kinds of layers"),
         ({"auto_map": {"AutoModel": "code.Model"}}, "it is not run"),
         ({"model_type": "falcon", "alibi": True}, "divided by sqrt(head_dim)"),
     ],
@@ -284,7 +313,30 @@ def test_nothing_is_odd_without_a_reason():
         ({"rope_scaling": {"type": "longrope", "factor": 4.0}}, "needs short_factor"),
         ({"rope_scaling": {"mrope_section": [1, 2, 3]}}, "are 6 planes"),
         ({"rope_scaling": {"mrope_section": [16, 24, 24], "type": "axial"}}, "is read with default, linear, dynamic, "),
-        ({"rope_scaling": {"mrope_section": [16, 24, 24]}, "partial_rotary_factor": 0.5}, "64 of head_dim = 128 dim"),
+        ({"model_type": "phi", "rope_scaling": {"mrope_section": [16, 24, 24]}}, "64 of head_dim = 128 dim"),
+        (
+            {"rope_scaling": {"type": "linear", "factor": 2.0}, "partial_rotary_factor": 0.5},
+            "gives fewer frequencies than",
+        ),
+        ({"model_type": "qwen2", "rope_parameters": BY_KIND}, "are not read by the class of qwen2: give one set"),
+        ({"model_type": "laguna", "rope_parameters": {"rope_theta": 1e4}}, "must have a set for each kind of layer"),
+        (
+            {"model_type": "phi3", "rope_scaling": {"type": "linear", "factor": 2.0}},
+            "'linear' of phi3 is no encoding here",
+        ),
+        ({"model_type": "granite_swa", "layer_rope_theta": [[1e4]] * 12}, "must be a list of 12 numbers, 0 for no rot"),
+        (
+            {"model_type": "gpt_neo", "attention_types": [3]},
+            "attention_types = [3] must be pairs of words and a",
+        ),
+        ({"model_type": "kimi_linear", "linear_attn_config": {"full_attn_layers": 3}}, "must be a list of the numbers"),
+        ({"model_type": "bamba", "attn_layer_indices": "23"}, "must be a list of the numbers of layers"),
+        (
+            {"model_type": "xlm", "sinusoidal_embeddings": True},
+            "sinusoidal_embeddings = True of xlm, and False is",
+        ),
+        ({"model_type": "gemma4_text", "per_layer_config": {"5": 3}}, "must say one head_dim for some layers"),
+        ({"model_type": "xlnet"}, "tells positions by Transformer-XL's distances, which is not read"),
         ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
         ({"rope_scaling": {"rope_type": ["linear"]}}, "rope_type = \"['linear']\" is none that is read"),
         ({"rope_theta": [5e6, 1e4]}, "rope_theta = [5000000.0, 10000.0] is one for each layer, and one for all"),
@@ -296,10 +348,11 @@ def test_nothing_is_odd_without_a_reason():
         ({"hidden_size": 2**30}, "heads of 134217728 dimensions are more than the 16384 that are read"),
         ({"layer_types": ["full_attention"]}, "layer_types has 1 entries"),
         ({"layer_types": "full"}, "must be a list of words"),
-        ({"no_rope_layers": [2]}, "must be a list of 12 numbers"),
+        ({"model_type": "smollm3", "no_rope_layers": [2]}, "must be a list of 12 numbers"),
         ({"model_type": "mpt", "attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max = 16, and the slopes"),
         ({"model_type": ["new"]}, "is not known"),
-        ({"model_type": "llamma"}, "nor rope_theta): did you mean 'llama'?"),
+        ({"model_type": "new", "rope_theta": 1e4}, "from_hf(..., assume='llama'), or posenc rope ... --as llama"),
+        ({"model_type": "llamma"}, "(did you mean 'llama'?)"),
     ],
 )
 def test_refused(config, message):
@@ -307,6 +360,40 @@ def test_refused(config, message):
         from_hf({**LLAMA, **config})
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_type_that_is_not_known_is_read_as_another_where_that_is_asked_for():
+    """Keys that the other type does not read are named."""
+    config = {**LLAMA, "model_type": "new", "rope_theta": 1e5, "attn_layer_indices": [2, 5], "use_mem_rope": False}
+    found = from_hf(config, assume="llama")
+    assert (found.model_type, found.assumed, found.layers) == ("new", "llama", declared(rope_theta=1e5).layers)
+    assert found.odd[0] == "model_type = 'new' is read as llama, which it may not be"
+    assert found.unread == found.odd[1:] == ("attn_layer_indices = [2, 5] is not read",)
+    with pytest.raises(DataError, match="assume = 'lama' is no type that is known: did you mean 'llama'"):
+        from_hf(config, assume="lama")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"model_type": "gptj", "rotary": True, "rotary_dim": 64},
+        {"model_type": "bloom", "offset_alibi": 100, "seq_length": 2048},
+        {"model_type": "modernbert", "position_embedding_type": "absolute", "local_attention": 128},
+        {"model_type": "marian", "static_position_embeddings": True},
+        {
+            "model_type": "smollm3",
+            "no_rope_layers": [1, 0] * 6,
+            "no_rope_layer_interval": 4,
+            "use_sliding_window": False,
+        },
+        {"model_type": "qwen2", "layer_types": FULL, "max_window_layers": 28, "sliding_window": 4096},
+        {"model_type": "gemma2", "sliding_window": 4096, "sliding_window_size": 4096},
+        {"model_type": "gemma3_text", "layer_types": FULL, "sliding_window_pattern": 6, "rope_local_base_freq": 1e4},
+        {"model_type": "llama", "rope_interleaved": False, "original_max_position_embeddings": 4096},
+    ],
+)
+def test_what_released_files_have_is_read_or_says_nothing(config):
+    assert from_hf({**LLAMA, "rope_theta": None, **config}).unread == ()
 
 
 def test_files(tmp_path):
