@@ -203,7 +203,7 @@ OF_DATA = {spec for spec in SPECS if reads_attributes(parse(spec))}
 def outcome(word, spec, call):
     """The index in `NEEDS` of what a row of the catalogue is refused for on a page, or None where it runs."""
     (block,) = [block for block in (*BLOCKS, *CELLS[:1]) if word in block.code]
-    written = 'parse("rope|t5")' if 'slot = parse("rope|alibi")' in block.code else "(RoPE(), ALiBi())"
+    written = 'parse("rope|t5")' if 'slot = parse("rope|t5")' in block.code else "(RoPE(), ALiBi())"
     code = block.code.replace(f"slot = {written}", f"slot = parse({spec!r})")
     assert code != block.code or spec == "rope|t5"
     names = {"parse": parse}

@@ -43,7 +43,7 @@ def ablate(
 ) -> AblationResult:
     """Runs every cell that has no result yet, then writes ``results.jsonl`` and ``ablation.json``.
 
-    `posenc_jax.results.report.build` makes tables, figures and a page of them.
+    `posenc_jax.report.build` makes tables, figures and a page of them.
 
     Args:
       config: the comparison.
@@ -54,7 +54,7 @@ def ablate(
       stop: asked at every call boundary; a signal number ends the ablation with its state saved.
 
     Returns:
-      The results: rows, means and paired differences; `posenc_jax.results.report.build` draws a report of the same
+      The results: rows, means and paired differences; `posenc_jax.report.build` draws a report of the same
       directory.
 
     Raises:
