@@ -122,7 +122,7 @@ def replica(seed, rate, validation, score, diverged_at=None):
 
 def of(replicas, rates):
     given = {field.name: getattr(cell("rsc", "a", {}), field.name) for field in dataclasses.fields(JudgedCell)}
-    told = ("seeds", "learning_rates", "tried", "diverged", "by_metric")
+    told = ("seeds", "learning_rates", "tried", "losses", "diverged", "by_metric")
     others = {name: value for name, value in given.items() if name not in told}
     return JudgedCell.of(replicas, seeds=(0, 1, 2, 3), rates=rates, metrics=("exact_match",), **others)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import posenc_jax
+from posenc_jax.cli import demo
 from posenc_jax.verdict.tables import COMPARISONS
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -78,7 +79,7 @@ def test_the_wheel_says_that_it_has_types():
     folder = Path(posenc_jax.__file__).parent
     project = tomllib.loads((folder.parent / "pyproject.toml").read_text())
     assert (folder / "py.typed").read_bytes() == b""
-    files = ("configs", *(f"experiments/tables/{name}/reduced.py" for name in COMPARISONS))
+    files = (str(demo.COMMITTED), "configs", *(f"experiments/tables/{name}/reduced.py" for name in COMPARISONS))
     assert project["tool"]["hatch"]["build"]["targets"]["wheel"] == {
         "packages": ["posenc_jax"],
         "force-include": {name: f"posenc_jax/{name}" for name in files},

@@ -255,7 +255,7 @@ def test_constants_are_in_the_reference():
     text = "".join(api.pages("posenc_jax.encodings.interface").values())
     assert ".. py:data:: Params\n   :value: dict[str, Any]\n" in text
     text = "".join(api.pages("posenc_jax.verdict").values())
-    assert ".. py:data:: LEARNED\n   :value: 0.9\n\n   The share of the way from chance" in text
+    assert ".. py:data:: LEARNED\n   :value: 0.9\n\n   The share of the way from the floor" in text
 
 
 def test_a_page_stands_once_in_the_menu():

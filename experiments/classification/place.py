@@ -7,7 +7,8 @@ r"""Documents in which the place of words decides: does a classifier gain from p
 
 Each paper has as many words of one subject in its abstract as words of the other one in its appendix, so its words
 alone say nothing about its label, the subject of the abstract. Expected, before the run: without positions and token
-types, guessing (0.5); with either, nearly all right; in the classifier that has both, no more than with one.
+types, guessing (0.5); with either, nearly all right; in the classifier that has both, no more than with one. Accuracy
+found: 0.510 with neither, 1.000 with either (place.json).
 """
 
 import dataclasses

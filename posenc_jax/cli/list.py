@@ -173,7 +173,9 @@ def _is_generated(cls: Any) -> bool:
 
 
 def _floors(cls: Any) -> str:
-    """What answers get at the longest training length that do not look at the input, or not at what is asked."""
+    """What answers get at the longest training length that do not look at the input, or from there to twice that length
+    not at what is asked.
+    """
     from posenc_jax.data.score_kinds import kind_of
     from posenc_jax.data.tasks.floors import floors
 
@@ -182,9 +184,10 @@ def _floors(cls: Any) -> str:
     except TypeError:  # a required field
         return ""
     kind, longest = kind_of(task.metric), task.train_lengths[-1]
-    floor, shortcut = floors(task, (longest,))[longest], task.shortcut_score((longest,))
+    floor, shortcut = floors(task, (longest,))[longest], task.shortcut_score(range(longest + 1, 2 * longest + 1))
     said = f"At length {longest}, in {kind.title}: an answer that does not look at the input scores {kind.show(floor)}"
-    return said + (f"; a shortcut ({task.shortcut}) scores {kind.show(shortcut)}" if shortcut is not None else "")
+    beyond = f"; from {longest + 1} to {2 * longest}, a shortcut ({task.shortcut}) scores"
+    return said if shortcut is None else f"{said}{beyond} {kind.show(shortcut)}"
 
 
 def _encoding_facts(cls: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.files.shapes import Json
 from posenc_jax.statistics import CLAIM_SEEDS
-from posenc_jax.verdict.finding import TIED, Finding, sentence
+from posenc_jax.verdict.finding import TIED, Finding, Scored, sentence
 from posenc_jax.verdict.headline import headline
 from posenc_jax.verdict.looks import EarlierRow, Pair, elsewhere, times
 from posenc_jax.verdict.measuring import Measured
@@ -167,8 +167,13 @@ def _with_words(card: Card, price: Mapping[Pair, float], others: tuple[float, ..
     return dataclasses.replace(
         card,
         findings=findings(*_sides(card), times=price, others=others),
-        otherwise=tuple(found for way in ways for found in findings(*_sides(card), way)),
+        otherwise=tuple(found for way in ways for found in _otherwise(card, way, price, others)),
     )
+
+
+def _otherwise(card: Card, way: Scored, price: Mapping[Pair, float], others: tuple[float, ...]) -> tuple[Finding, ...]:
+    """The findings by another way to score; those at other tied rates are corrected as the card's rows are."""
+    return findings(*_sides(card), way, price, others) if way == TIED else findings(*_sides(card), way)
 
 
 def _with_twice(found: Finding, later: Finding | None) -> Finding:

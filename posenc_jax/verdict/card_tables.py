@@ -57,9 +57,10 @@ def table(card: Card) -> TextTable:
             "training, divided by the baseline's; and of the model, beyond the baseline's. The intervals are not "
             f'corrected, so one that excludes 0 may stand beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
-            "of seeds. neither beats an answer that does not look: both score no more than the most frequent answer of "
-            "each length, for which no input is read. explained by a shortcut: the higher score is no more than that "
-            "of the answer in brackets, which reads everything but what is asked. did not learn the task: the encoding "
+            "of seeds. neither beats an answer that does not look: both score at most 0.02 above the most frequent "
+            "answer of each length, for which no input is read. explained by a shortcut: the higher score is no more "
+            "than that of the answer in brackets, which reads everything but what is asked. did not learn the task: "
+            "the encoding "
             f"is worse, and at the trained lengths it covers less than {100 * LEARNED:.0f} % of the way from chance, "
             "or from an answer that does not look, to the best score, so longer lengths are not judged; the result "
             "after training both again with twice the steps is in brackets, corrected together with the other rows. "
@@ -112,7 +113,10 @@ def _looks(card: Card) -> Iterator[str]:
         said.setdefault((own.seeds, own.word), []).append(where)
     if not said:
         return
-    words = (f"{len(seeds)} seeds ({named(seeds)}): {word} on {listed(on)}" for (seeds, word), on in said.items())
+    words = (
+        f"{len(seeds)} seeds ({named(seeds)}): {word} on {listed([*dict.fromkeys(on)])}"
+        for (seeds, word), on in said.items()
+    )
     yield f"Earlier cards of this question in this directory: {'; '.join(words)}."
     if lower := [
         f"{' '.join(pair)} at {ALPHA / price:g}"
@@ -121,7 +125,7 @@ def _looks(card: Card) -> Iterator[str]:
         if price > 1
     ]:
         yield (
-            f"Seeds were added after a look that saw no difference, so p has a factor of {FACTOR} for each such look: "
+            f"A look with other seeds saw no difference before, so p has a factor of {FACTOR} for each such look: "
             f"{'; '.join(lower)}."
         )
     if only := len(card.only_earlier):

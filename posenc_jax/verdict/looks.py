@@ -5,8 +5,8 @@ So looks have a fixed schedule. A row is an encoding, a table and a baseline, ea
 
 - A row is judged at 0.05 for the first time, and at a tenth of its last level for each earlier look that saw no
   difference in it: at 0.005, 0.0005 and so on. All looks together have at most 0.05 (1 + 0.1 + 0.01 + ...) < 0.056, and
-  less in simulations of repeated looks, whose scores are largely the same: at most 5 of 100 cards.
-- A look at which a row cannot be told, or is not measurable, could not have found a word and costs nothing.
+  less in simulations of repeated looks, whose scores are largely the same: at most 5.5 of 100 cards.
+- A look at which a row cannot be told, or is not measurable, has no word and costs nothing.
 - Rows of earlier cards of the same encoding and baseline that a card does not have are corrected together with its
   own: choosing tables after a card of ten leaves a correction for ten.
 

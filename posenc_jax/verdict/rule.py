@@ -5,7 +5,8 @@ of its second training among them; a row that earlier cards looked at is judged 
 
 - a worse arm that covers less than `LEARNED` of the way from the floor to the best score within the training lengths
   *did not learn the task*, and longer lengths say nothing about it;
-- *neither beats an answer that does not look* where both arms score no more than the floor, and that is not chance;
+- *neither beats an answer that does not look* where both arms score at most 0.02 above the floor, and that is not
+  chance;
 - a difference is *explained by a shortcut* where the higher arm scores no more than an answer that reads everything but
   what is asked;
 - where no difference is seen, and neither a perfect arm nor a guessing one would have been told from the baseline, it
@@ -288,6 +289,8 @@ def _not_at(question: KeptQuestion, ours: ArmScores, theirs: ArmScores) -> int |
     if first is None:
         return None
     here, every = (_of_lengths(question, ours, theirs, own) for own in ((first,), question.score_lengths))
+    if here.difference is None:
+        return None
     if here.at_bound:
         at_length = (seed_means(arm.by_length, (first,), question.kind) for arm in (ours, theirs))
         come = way_come(question.kind, question.floor((first,)), _higher(question, *at_length))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import sys
 
 import pytest
@@ -16,7 +17,7 @@ from posenc_jax.data.corpora.store import add
 from posenc_jax.data.text import Data, LanguageModel
 from posenc_jax.data.text.loading import load
 from posenc_jax.data.tokenizer import BOS, EOS, PAD, SEP, UNK, ByteTokenizer, JsonTokenizer
-from posenc_jax.extras import MissingExtraError
+from posenc_jax.extras import MissingExtraError, install_command
 from posenc_jax.models.config import Transformer
 from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.supply import load_data, read_tokenizer
@@ -97,7 +98,7 @@ def test_what_is_no_tokenizer(data):
 
 def test_without_the_package_one_line_says_so(monkeypatch):
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(MissingExtraError, match=r"needs tokenizers, .*: pip install 'posenc-jax\[text\]'$"):
+    with pytest.raises(MissingExtraError, match=re.escape(install_command("text")) + "$"):
         tokenizer_from_bytes(file_of())
 
 

@@ -63,7 +63,9 @@ def test_scores_without_a_best_are_not_compared_with_guessing():
 def test_a_card_of_an_own_question_is_checked_by_its_file_alone(tmp_path, capsys):
     kept = json.loads(json.dumps(record(card(OWN))))
     assert markdown_card(card_of(kept)) == markdown_card(card(OWN))
-    assert "token accuracy on words that were inflected (mine.py)." in markdown_card(card(OWN))
+    assert "token accuracy on words that were inflected (mine.py); an answer that does not look" in markdown_card(
+        card(OWN)
+    )
     path = tmp_path / "card.json"
     path.write_text(json.dumps(seal(kept)))
     assert main(["verdict", "--check", str(path)]) == 0

@@ -125,7 +125,9 @@ def scores(task: TaskSummary, style: dict[str, Style]) -> IntervalRows:
         x=score_axis(task.kind, [*values, *theirs], 0.03),
         y=Axis(),
         rows=tuple(rows),
-        level=(task.chance, f"chance {task.chance:g}") if task.chance else None,
+        level=(task.floor, f"{'without looking' if task.floors else 'chance'} {task.floor:.3g}")
+        if task.floor
+        else None,
         x_format=task.kind.d3_format,
     )
 

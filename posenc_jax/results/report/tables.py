@@ -301,7 +301,7 @@ def _reading(task: TaskSummary) -> str:
         reading += "difference, corrected for the comparisons in this table (Holm)."
         said = hint(c.difference.interval.n for c in task.cells if c.difference and c.difference.p is not None)
         reading += f" {said}" if said else ""
-    if task.chance:
+    if task.chance and not task.floors:
         reading += f" Chance is {task.chance:g}."
     if task.floors:
         reading += f" An answer that does not look at the input scores {task.kind.show(task.floor)} over these lengths."

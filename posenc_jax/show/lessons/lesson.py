@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 Verdict = Literal["confirmed", "refuted", "holds under a condition", "cannot be told here"]
 
 
-class Finding(NamedTuple):
+class TestedClaim(NamedTuple):
     """A claim in one sentence of ours, the verdict on it, and the reason in one sentence."""
 
     claim: str
@@ -33,7 +33,7 @@ class Lesson:
     name: str
     title: str
     where: str
-    findings: tuple[Finding, ...]
+    findings: tuple[TestedClaim, ...]
     seconds: int
     pictures: tuple[str, ...]
     body: str
@@ -46,6 +46,6 @@ def read(name: str) -> Lesson:
     facts = {key: json.loads(value) for key, _, value in (line.partition(": ") for line in front.splitlines())}
     of_jupyter = {"file_format", "kernelspec"}
     own = {key: value for key, value in facts.items() if key not in of_jupyter}
-    said = [value if isinstance(value := own.pop(key), list) else [value] for key in Finding._fields]
-    findings = tuple(map(Finding, *said))
+    said = [value if isinstance(value := own.pop(key), list) else [value] for key in TestedClaim._fields]
+    findings = tuple(map(TestedClaim, *said))
     return Lesson(**own | {"findings": findings, "pictures": tuple(facts["pictures"]), "body": body.strip() + "\n"})
