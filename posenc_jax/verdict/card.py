@@ -164,16 +164,18 @@ def _sides(card: Card) -> tuple[Mapping[str, KeptQuestion], _Arms, _Arms]:
 def _with_words(card: Card, price: Mapping[Pair, float], others: tuple[float, ...]) -> Card:
     cells = [cell for own in card.measured.values() for cell in own.values()]
     ways = [way for way in (*WAYS, TIED) if any(cell.otherwise.get(way) for cell in cells)]
-    return dataclasses.replace(
-        card,
-        findings=findings(*_sides(card), times=price, others=others),
-        otherwise=tuple(found for way in ways for found in _otherwise(card, way, price, others)),
-    )
+    final = findings(*_sides(card), times=price, others=others)
+    untold = {(own.label, own.table, own.baseline) for own in final if own.word == "cannot be told"}
 
+    def by(way: Scored) -> tuple[Finding, ...]:
+        """Those at other tied rates are corrected as the card's rows are, and have no word where these have none."""
+        if way != TIED:
+            return findings(*_sides(card), way)
+        found = findings(*_sides(card), way, price, others)
+        silent = [(own.label, own.table, own.baseline) in untold for own in found]
+        return tuple(dataclasses.replace(f, word="cannot be told") if no else f for f, no in zip(found, silent))
 
-def _otherwise(card: Card, way: Scored, price: Mapping[Pair, float], others: tuple[float, ...]) -> tuple[Finding, ...]:
-    """The findings by another way to score; those at other tied rates are corrected as the card's rows are."""
-    return findings(*_sides(card), way, price, others) if way == TIED else findings(*_sides(card), way)
+    return dataclasses.replace(card, findings=final, otherwise=tuple(found for way in ways for found in by(way)))
 
 
 def _with_twice(found: Finding, later: Finding | None) -> Finding:
