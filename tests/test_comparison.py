@@ -12,6 +12,7 @@ from posenc_jax.statistics import (
     Comparison,
     detectable,
     holm,
+    judge,
     mean_interval,
     paired_comparison,
     paired_difference,
@@ -145,6 +146,12 @@ def test_what_is_said_to_be_detectable_is_found_in_80_of_100(middle):
         result = _bounded(ours, theirs)
         found.append(result.p <= 0.05 and result.interval.mean > 0)
     assert np.mean(found) == pytest.approx(0.8, abs=0.03)
+
+
+def test_comparisons_that_are_not_measurable_count_in_the_correction():
+    found = paired_comparison([0.9, 0.8, 0.9, 0.7], [0.5, 0.5, 0.6, 0.4])
+    at_bound = paired_comparison([0.0, 0.01, 0.0, 0.0], [0.0, 0.0, 0.01, 0.0])
+    assert [own.p for own in judge([(found, "higher"), (at_bound, "higher")])] == [2 * found.p, None]
 
 
 def test_a_family_of_comparisons_keeps_its_level():

@@ -120,6 +120,8 @@ def test_the_number_that_would_do_does():
     assert 14 * extreme_p(scores, 1.0, 0.0, 1.0, enough) <= 0.05 < 14 * extreme_p(scores, 1.0, 0.0, 1.0, enough - 1)
     assert extreme_p(scores, 1.0, 0.0, 1.0) == pytest.approx(paired_comparison([1.0] * 4, scores).p)
     assert seeds_that_would_do([1.0, 1.0], 1.0, 0.0, 1.0) is None, "nothing is better than the best"
+    spread = [0.1, 0.9, 0.3, 0.7, 0.2, 0.9]
+    assert [seeds_that_would_do(spread, 0.55, 0.0, 1.0, tests) for tests in (10, 20)] == [925, None]
 
 
 def test_of_errors_the_best_is_none():
