@@ -53,11 +53,11 @@ def _beside_the_committed(directory: Path) -> str:
         return ""
     task = summarise(read_record(directory)).tasks[0]
     committed = json.loads(file.read_text(encoding="utf-8"))
-    seeds = committed["tables"][task.task_label]["seeds"]
+    seeds = committed["tables"].get(task.task_label, {}).get("seeds", {})
     entries = tuple(
-        (cell.label, *(interval_text(own, task.kind) for own in (cell.score, interval_of(there, task.kind))))
+        (cell.label, *(interval_text(own, task.kind) for own in (cell.score, interval_of(there.values(), task.kind))))
         for cell in task.cells
-        if (there := seeds[cell.label].values())
+        if (there := seeds.get(cell.label))  # a configs/demo.py of this folder may have others
     )
     notes = (
         f"Here: {environment()['cpu']}. Committed: {committed['environment']['cpu']}.",
