@@ -27,7 +27,7 @@ def floors(task: Task, lengths: Iterable[int]) -> dict[int, float]:
     """
     higher, found, lengths = kind_of(task.metric).better == "higher", {}, tuple(lengths)
     for length in lengths:
-        floor, majority = task.chance_at(length), majority_score(task, length, max(lengths))
+        floor, majority = task.chance_at(length), majority_score(task, length, max(lengths), COUNTED)
         if majority is not None:
             score, count = majority
             better = score - floor if higher else floor - score
@@ -37,7 +37,7 @@ def floors(task: Task, lengths: Iterable[int]) -> dict[int, float]:
 
 
 @functools.lru_cache(maxsize=1024)
-def majority_score(task: Task, length: int, longest: int, count: int = COUNTED) -> tuple[float, int] | None:
+def majority_score(task: Task, length: int, longest: int, count: int) -> tuple[float, int] | None:
     """The score at a length of the most frequent answer, and the number of examples that were scored.
 
     The most frequent first, second, ... target and the most frequent whole answer are counted in ``count`` examples,
@@ -46,6 +46,7 @@ def majority_score(task: Task, length: int, longest: int, count: int = COUNTED) 
 
     Args:
       longest: the longest of the lengths that are asked for, whose padding they share, and so the compiled program.
+      count: a power of two.
     """
     kind = kind_of(task.metric)
     if kind.highest is None or type(task).test_batch is not Task.test_batch:

@@ -24,6 +24,9 @@ from posenc_jax.data.tasks.word_problem import WordProblem
 from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.verdict.tables import tables
 
+pytestmark = pytest.mark.usefixtures("measured_floors")
+COUNT = 16_384
+
 
 def drawn(task, length, count):
     """Batches of drawn examples."""
@@ -61,7 +64,7 @@ def test_a_sorted_string_tells_much_by_place_and_length():
     assert task.chance == task.chance_at(10) == pytest.approx(0.598, abs=5e-4)
     by_strings = {n: _of_all_strings(n) for n in (1, 2, 3, 5)}
     assert {n: task.chance_at(n) for n in by_strings} == pytest.approx(by_strings)
-    measured, count = majority_score(task, 12, 12)
+    measured, count = majority_score(task, 12, 12, COUNT)
     assert (measured, count) == (pytest.approx(task.chance_at(12), abs=0.004), 16_384)
     assert floors(task, (12,)) == {12: task.chance_at(12)}, "the exact one, which the measured one is no better than"
 
@@ -73,10 +76,10 @@ def _of_all_strings(length):
 
 def test_a_constant_answer_is_chance_where_answers_are_alike():
     assert floors(EvenPairs(max_length=8), (8,)) == {8: 0.5}
-    one_of_a_hundred = majority_score(Copying(max_length=4), 3, 4)
+    one_of_a_hundred = majority_score(Copying(max_length=4), 3, 4, COUNT)
     assert one_of_a_hundred == (pytest.approx(0.01), 100), "there are a hundred examples"
-    assert majority_score(PositionOf(length=16), 16, 16)[0] == pytest.approx(1 / 16, abs=0.01), "a place"
-    assert majority_score(FlipFlop(length=16), 16, 16)[0] == pytest.approx(0.5, abs=0.02), "errors"
+    assert majority_score(PositionOf(length=16), 16, 16, COUNT)[0] == pytest.approx(1 / 16, abs=0.01), "a place"
+    assert majority_score(FlipFlop(length=16), 16, 16, COUNT)[0] == pytest.approx(0.5, abs=0.02), "errors"
     assert floors(Addition(max_length=2), (1,))[1] == pytest.approx(0.0975, abs=0.01), "9 or 10"
 
 
@@ -84,7 +87,7 @@ def test_of_texts_and_of_losses_there_is_none():
     for cls in TEXT_TASKS.values():
         assert cls.test_batch is not BucketSort.test_batch
     loss = type("Loss", (EvenPairs,), {"metric": "loss"})
-    assert majority_score(dataclasses.dataclass(frozen=True)(loss)(max_length=4), 4, 4) is None
+    assert majority_score(dataclasses.dataclass(frozen=True)(loss)(max_length=4), 4, 4, COUNT) is None
 
 
 def test_shortcuts_by_drawn_examples():
@@ -148,7 +151,7 @@ def test_floors_of_published_tables_are_those_of_100_000_drawn_examples(folder):
 
 
 def _check(task, length):
-    score, count = majority_score(task, length, length)
+    score, count = majority_score(task, length, length, COUNT)
     if task.metric not in ("accuracy", "exact_match"):
         assert score == pytest.approx(task.chance, abs=0.02), "errors of guessed bits, and whole sentences"
         return
