@@ -21,8 +21,8 @@ from posenc_jax.encodings.interface.attention import FUSABLE, Prepared
 from posenc_jax.encodings.interface.base import Geometry, PositionalEncoding, at_least_float32
 from posenc_jax.encodings.interface.slots import Slot, is_pattern
 
-AttentionPath = Literal["dense", "blockwise", "cudnn", "kernel"]
-Asked = Literal["auto", "dense", "blockwise", "cudnn", "kernel"]
+AttentionPath = Literal["dense", "causal", "blockwise", "cudnn", "kernel"]
+Asked = Literal["auto", "dense", "causal", "blockwise", "cudnn", "kernel"]
 
 # More logits than this (256 MiB in float32) are not held as one array where nobody asks for it.
 MANY = 2**26
@@ -30,6 +30,8 @@ MANY = 2**26
 FEW = 128
 # From so many keys on blocks of them are faster on a CPU.
 LONG = 1024
+# From so many keys on a causal call is in parts on a CPU.
+CUT = 256
 # Fields of a `Geometry` that other fields of a `Call` say.
 _DESCRIBED = ("queries", "keys", "causal", "num_heads", "contiguous", "window", "head_axis")
 
@@ -152,7 +154,8 @@ class Choice:
     """A way to compute attention, and why: ``print(choice)`` gives both.
 
     Attributes:
-      path: "dense", the reference: logits and weights as arrays, O(T^2) memory. "blockwise": some queries at a time,
+      path: "dense", the reference: logits and weights as arrays, O(T^2) memory. "causal": the same for a few blocks of
+        queries, each against the keys up to its last place (`causal_parts`). "blockwise": some queries at a time,
         against some keys where no encoding needs all, every hook, O(T) memory, the logits computed once more for the
         gradient. "cudnn": cuDNN's fused attention. "kernel": the fused kernel of `posenc_jax.attention.kernel`. Both
         keep O(T) memory.
@@ -169,9 +172,9 @@ class Choice:
 def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked = "auto") -> Choice:
     """The way to compute one layer's attention; ``asked`` names one instead of "auto".
 
-    On a CPU that is the reference, and for long rows blocks of queries and keys. Elsewhere it is cuDNN if it supports
-    the call, else the kernel, else blocks for calls with many logits. On a CPU the kernel is interpreted if it is asked
-    for, which is for tests.
+    On a CPU that is the reference, in parts for longer causal calls, and for long rows blocks of queries and keys.
+    Elsewhere it is cuDNN if it supports the call, else the kernel, else blocks for calls with many logits. On a CPU the
+    kernel is interpreted if it is asked for, which is for tests.
 
     Raises:
       ValueError: if a way is asked for that cannot serve this call, with the reason.
@@ -182,7 +185,7 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
         if asked not in ("auto", "dense"):
             raise ValueError(f"attention = {asked!r} keeps no weights to return: use 'dense'")
         return Choice("dense", "the weights are wanted as an array")
-    obstacles = {"cudnn": _against_cudnn, "kernel": _against_kernel}
+    obstacles = {"causal": _against_parts, "cudnn": _against_cudnn, "kernel": _against_kernel}
     if asked != "auto":
         for why in obstacles[asked](encodings, call) if asked in obstacles else ():
             raise ValueError(f"attention = {asked!r} cannot serve this call: {why}; 'blockwise' serves every call")
@@ -190,8 +193,10 @@ def choose(encodings: tuple[PositionalEncoding, ...], call: Call, asked: Asked =
     if call.backend == "cpu":
         if call.queries >= FEW and call.keys >= LONG and not any(map(needs_all_keys, encodings)):
             return Choice("blockwise", f"the fastest on a CPU for {call.keys} keys")
+        if call.queries >= FEW and call.keys >= CUT and not any(_against_parts(encodings, call)):
+            return Choice("causal", f"the fastest on a CPU for {call.keys} keys")
         return Choice("dense", "the fastest on a CPU")
-    whys = [next(against(encodings, call), None) for against in obstacles.values()]
+    whys = [next(against(encodings, call), None) for against in (_against_cudnn, _against_kernel)]
     if call.queries >= FEW:
         if whys[0] is None:
             return Choice("cudnn", "fused; " + _served(encodings, call, table=False))
@@ -290,6 +295,17 @@ def _before_ampere(call: Call) -> str | None:
         return None
     major = call.capability.partition(".")[0]
     return None if major.isdecimal() and int(major) >= 8 else f"a GPU of compute capability {call.capability}"
+
+
+def _against_parts(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:
+    """Why the keys of blocks of queries cannot be cut, if they cannot."""
+    if not call.causal:
+        yield "the call is not causal"
+    if not call.ordered:
+        yield "its places are not known when the program is built"
+    for e in encodings:
+        if "cached_decoding" in e.breaks:
+            yield f"{e.name} needs the keys after a query"
 
 
 def _against_cudnn(encodings: tuple[PositionalEncoding, ...], call: Call) -> Iterator[str]:

@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from posenc_jax.attention.blockwise import blockwise, keys_of_block
+from posenc_jax.attention.blockwise import blockwise, causal_parts, keys_of_block
 from posenc_jax.attention.choice import (
     Asked,
     AttentionPath,
@@ -52,6 +52,8 @@ def attend(
     chosen = choose(encodings, facts, path).path
     if chosen == "dense":
         return dense(call, return_weights=return_weights, shared_bias=shared_bias)
+    if chosen == "causal":
+        return causal_parts(call, facts.first, shared_bias)
     return along(chosen, call, facts)
 
 

@@ -92,7 +92,7 @@ class LayerEncodings:
     """The encodings of one layer's attention and what `attend` needs of them.
 
     ``sequence`` is the query side; ``path`` the way to compute attention; ``shared_bias`` the `position_bias` that
-    other layers use too, or None, as always where the path is another than "dense".
+    other layers use too, or None, as always where the path is neither "dense" nor "causal".
     """
 
     sequence: Sequence
@@ -139,7 +139,7 @@ def layer_encodings(
             layers.append(LayerEncodings(queries, encodings, layer_params, geometry, path))
             continue
         own_bias = any(e.per_layer and "bias" in e.acts_on for e in encodings)
-        bias = None if own_bias or path != "dense" else position_bias(encodings, layer_params, geometry)
+        bias = None if own_bias or path not in ("dense", "causal") else position_bias(encodings, layer_params, geometry)
         known[encodings, window] = LayerEncodings(queries, encodings, layer_params, geometry, path, bias)
         layers.append(known[encodings, window])
     return tuple(layers)

@@ -37,7 +37,7 @@ import jax
 import jax.numpy as jnp
 
 from posenc_jax.attention import Call, Choice, choose
-from posenc_jax.attention.blockwise import block_size, keys_at_once, keys_of_block
+from posenc_jax.attention.blockwise import PARTS, block_size, keys_at_once, keys_of_block
 from posenc_jax.attention.devices import part_of
 from posenc_jax.config import Run
 from posenc_jax.data.example import Example
@@ -61,6 +61,8 @@ from posenc_jax.training.optimizer import averages
 
 _BYTES = 4
 _RECOMPUTED_ON_CPU = jax.__version_info__ >= (0, 11)
+_SEEN = {"dense": 1.0, "causal": (PARTS + 1) / (2 * PARTS)}
+"""The part of the logits that is held as arrays, by the way to compute attention."""
 _DRAW = 6
 """Arrays as long as there are positions that a draw chooses among."""
 
@@ -211,11 +213,12 @@ def _attention(run: Run, batch: Batch, backend: str, remat: str) -> int:
     total = 0
     for stack, found in choices(run, batch, backend).items():
         attention, more = costs_of(run).stacks[stack].layers[0], _more_arrays(run, stack)
-        dense = [attention.arrays + own for own, choice in zip(more, found, strict=True) if choice.path == "dense"]
-        arrays = sum(dense) if remat == "none" else max(dense, default=0)
+        seen = [_SEEN.get(choice.path, 0.0) for choice in found]
+        dense = [(attention.arrays + own) * part for own, part in zip(more, seen, strict=True)]
+        arrays = sum(dense) if remat == "none" else max(dense)
         blocks = _pairs_of_blocks(run, batch, stack, found, keys_of_block(backend))
         of_block = max((2 + own) * pairs for own, pairs in zip(more, blocks, strict=True))
-        total += attention.logits * (arrays * batch.sides(stack)[2] + of_block)
+        total += attention.logits * (round(arrays * batch.sides(stack)[2]) + of_block)
     return total
 
 

@@ -8,9 +8,15 @@ from calls import DIMS, arguments, assert_agree, result, shapes
 from registry_slots import reads_attributes, slots_of_registry
 
 from posenc_jax.attention import attend
-from posenc_jax.attention.blockwise import blockwise
+from posenc_jax.attention.blockwise import blockwise, causal_parts
 from posenc_jax.encodings import Geometry, Sequence, parse
 from posenc_jax.encodings.interface.attention import dense, prepare
+
+
+def in_parts(*args, path):
+    """Of 11 queries: 2, 3, 3 and 3; of a cross-attention that has a mask all queries stand after the first keys."""
+    call = prepare(*args)
+    return causal_parts(call, int(call.geometry.q_places[0, 0]) - int(call.geometry.k_places[0, 0]))
 
 
 def in_blocks(*args, path, size=4):
@@ -26,6 +32,12 @@ SHAPES = {shape.name: shape for shape in shapes(11)}
 def test_blocks_are_the_reference_in_every_shape(shape):
     encodings = parse("rope|t5")
     assert_agree(result(encodings, shape, "blockwise", compute=in_blocks), result(encodings, shape, "dense"), 1e-5)
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES.values() if shape.causal], ids=str)
+def test_causal_parts_are_the_reference_in_every_shape(shape):
+    encodings = parse("rope|t5")
+    assert_agree(result(encodings, shape, "causal", compute=in_parts), result(encodings, shape, "dense"), 1e-5)
 
 
 def test_blocks_cap_what_the_reference_caps():
@@ -63,7 +75,10 @@ def test_blocks_cap_what_the_reference_caps():
 )
 def test_blocks_are_the_reference_at_every_hook(spec, shape):
     encodings, shape = parse(spec), SHAPES[shape]
-    assert_agree(result(encodings, shape, "blockwise", compute=in_blocks), result(encodings, shape, "dense"), 1e-5)
+    want = result(encodings, shape, "dense")
+    assert_agree(result(encodings, shape, "blockwise", compute=in_blocks), want, 1e-5)
+    if shape.causal:
+        assert_agree(result(encodings, shape, "causal", compute=in_parts), want, 1e-5)
 
 
 @pytest.mark.slow
@@ -77,6 +92,8 @@ def test_blocks_are_the_reference_for_every_encoding(name):
             if shape.causal or not any(e.causal_only for e in slot):
                 want = result(slot, shape, "dense", np.float64)
                 assert_agree(result(slot, shape, "blockwise", np.float64, compute=in_blocks), want, 1e-9)
+                if shape.causal:
+                    assert_agree(result(slot, shape, "causal", np.float64, compute=in_parts), want, 1e-9)
 
 
 def test_derivatives_of_blocks_are_those_of_the_reference_in_either_mode_and_twice():

@@ -29,10 +29,16 @@ def test_on_a_cpu_it_is_the_reference_and_for_long_rows_blocks(dtype):
     """Of queries and keys: not where an encoding needs all keys of a query, and not for the steps of decoding."""
     dense = "dense: the fastest on a CPU"
     for spec in ("nope", "rope", "t5", "self_extend", "cope"):
-        assert chosen(spec, CALL, dtype=dtype, queries=1023, keys=1023) == dense
+        assert chosen(spec, CALL, dtype=dtype, queries=255, keys=255) == dense
+        assert chosen(spec, CALL, dtype=dtype, queries=1023, keys=1023, causal=False) == dense
+        assert chosen(spec, CALL, dtype=dtype, queries=1023, keys=1023, ordered=False) == dense
+        parts = "causal: the fastest on a CPU for 1023 keys"
+        assert chosen(spec, CALL, dtype=dtype, queries=1023, keys=1023) == parts
         assert chosen(spec, CALL, dtype=dtype, queries=1, keys=2**20) == dense
         blocks = "blockwise: the fastest on a CPU for 1024 keys"
-        assert chosen(spec, CALL, dtype=dtype, queries=512, keys=1024) == (dense if spec == "cope" else blocks)
+        assert chosen(spec, CALL, dtype=dtype, queries=512, keys=1024) == (
+            parts.replace("1023", "1024") if spec == "cope" else blocks
+        )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +87,10 @@ def test_what_is_asked_for_is_chosen():
         ("rope", GPU, "cudnn", {"dtype": jnp.float32}, "it computes in bfloat16 or float16, not in float32"),
         ("rope", GPU, "cudnn", {"values_dtype": jnp.float32}, "values of .*float32.* are of another type than queries"),
         ("rope", GPU, "kernel", {"x64": True}, "the kernel counts in 32 bits, and 64-bit types are enabled"),
-        ("rope", GPU, "fused", {}, "'fused' is not one of 'auto', 'dense', 'blockwise', 'cudnn', 'kernel'"),
+        ("rope", GPU, "fused", {}, "'fused' is not one of 'auto', 'dense', 'causal', 'blockwise', 'cudnn', 'k"),
+        ("rope", CALL, "causal", {"causal": False}, "the call is not causal"),
+        ("rope", CALL, "causal", {"ordered": False}, "its places are not known when the program is built"),
+        ("conv_position", CALL, "causal", {}, "conv_position needs the keys after a query"),
         ("rope", GPU, "cudnn", {"segments": True}, "segments would be a mask over all pairs"),
         ("rope", GPU, "cudnn", {"segments": True, "right_padded": True, "window": 9}, "it takes a window or the le"),
         ("rope", GPU, "cudnn", {"window": 9, "causal": False}, "its windows look into the past only"),

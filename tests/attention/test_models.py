@@ -58,7 +58,7 @@ def test_packed_rows_take_the_kernel_where_they_are_known_to_be_packed():
         return model(tokens, positions=positions, segment_ids=segments, packed=packed)
 
     want = logits("dense", False)
-    for attention in ("dense", "blockwise", "kernel"):
+    for attention in ("dense", "causal", "blockwise", "kernel"):
         np.testing.assert_allclose(logits(attention, True), want, atol=2e-5, err_msg=attention)
     with pytest.raises(ValueError, match=r"bias of t5 needs plain positions that grow by one, from 0 in"):
         logits("kernel", False)

@@ -273,6 +273,8 @@ def test_the_bias_is_computed_once_where_layers_share_it(monkeypatch):
     positions = [np.asarray(layer.geometry[1].q_positions) for layer in redrawn]
     assert not np.array_equal(positions[0], positions[1])
     assert all(layer.shared_bias is None for layer in redrawn)
+    in_parts = layers((LengthBias(),), (shared,), config=dataclasses.replace(config, attention="causal"))
+    assert in_parts[0].shared_bias is in_parts[2].shared_bias is not None
     in_blocks = layers((LengthBias(),), (shared,), config=dataclasses.replace(config, attention="blockwise"))
     assert all((layer.path, layer.shared_bias) == ("blockwise", None) for layer in in_blocks)
 

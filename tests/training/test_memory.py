@@ -65,6 +65,9 @@ def test_parameters_are_those_of_the_model(name):
 PLANNED = {
     "attention": of_model(num_heads=16, mlp_dim=8),
     "logits": dataclasses.replace(BASE, task=dataclasses.replace(BASE.task, num_symbols=1000)),
+    "parts": dataclasses.replace(
+        BASE, task=dataclasses.replace(BASE.task, max_length=255), training=Training(batch_size=4)
+    ),
     "draws": with_posenc("randomized(max_position=1000000)|rope"),
     "blocks": dataclasses.replace(
         BASE, task=dataclasses.replace(BASE.task, max_length=1023), training=Training(batch_size=4)
@@ -72,7 +75,7 @@ PLANNED = {
 }
 
 
-FIRST = ("attention", "blocks", "draws")
+FIRST = ("attention", "blocks", "parts", "draws")
 
 
 @pytest.mark.parametrize("name", [n if n in FIRST else pytest.param(n, marks=pytest.mark.slow) for n in PLANNED])
