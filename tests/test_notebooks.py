@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import nbformat
 import pytest
 from documenting import notebooks, pages
 from documenting.printed import MARKER
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: install requirements.lock")
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "scripts" / "notebooks"
