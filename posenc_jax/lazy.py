@@ -22,7 +22,7 @@ def names_of(package: str) -> dict[str, str]:
 
 
 def find(package: str, name: str) -> object:
-    """An attribute of a package that it has not yet: ``__all__``, or one of `names_of`, which may be modules, or `GONE`."""
+    """An attribute of a package that it has not yet: ``__all__``, or one of `names_of` (also a module) or `GONE`."""
     names = names_of(package)
     if name == "__all__" and names:
         return sorted(names)
