@@ -93,7 +93,7 @@ def test_its_numbers_are_those_of_the_records():
 
 def test_the_table_of_installs_is_that_of_the_record():
     record, page = json.loads(installs.RECORD.read_text()), installs.PAGE.read_text()
-    assert {"encodings", "plain"} <= set(record) <= set(installs.KINDS)
+    assert {"wheel", "encodings", "plain"} <= set(record) <= set(installs.KINDS)
     assert installs.filled(page, record) == page, "python -m experiments.installs.measure --page"
     assert record["encodings"]["packages"] < record["plain"]["packages"] < 60
     assert record["encodings"]["megabytes"] < record["plain"]["megabytes"] < 900
