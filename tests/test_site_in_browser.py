@@ -25,7 +25,7 @@ PAGES = (
     "own-text.html",
     "experiments/periodicity.html",
     "reference/posenc_jax.encodings.html",
-    "reference/posenc_jax.encodings.rotary.rope.html",
+    "reference/posenc_jax.encodings.rotary.html",
     "reference/configs.html",
     "reference/commands.html",
     "search.html",
@@ -124,7 +124,7 @@ def test_a_page_is_read_without_complaints(site, browser, page, size):
 
 @needs_chromium
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rotary.rope.html"])
+@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rotary.html"])
 def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
     browser.open((site / page).as_uri(), *SIZES[size])
     places = """(() => {
@@ -150,6 +150,7 @@ def test_versions_have_folders_and_a_page_that_lists_them(site, browser):
     assert (folders / "index.html").exists()
     browser.open((folders / "latest" / "start" / "install.html").as_uri(), *SIZES["desk"])
     versions = browser.evaluate("document.querySelector('a.version').href")
+    assert browser.evaluate("document.querySelector('a.version').textContent") == f"Version {posenc_jax.__version__}"
     browser.open(versions, *SIZES["desk"])
     minor = ".".join(posenc_jax.__version__.split(".")[:2])
     links = browser.evaluate("[...document.links].map(a => a.getAttribute('href'))")
