@@ -1,9 +1,9 @@
 """Builds the site from scripts/docs, the registry, the source and the parsers; `scripts/build_docs` runs it.
 
-In build/docs: ``source`` is what Sphinx reads, ``html`` the site, ``cache`` what pages computed and ``pictures`` those
-of encodings; the last two are kept until the code that they stand on changes. With --no-execution nothing is run: no
-cell of a page, no picture of an encoding, no help of a command; what is wrong with links, names or markup is still
-found, in a minute, in build/docs-not-run.
+In build/docs: ``source`` is what Sphinx reads, ``html`` the pages, ``site`` what a host gets of them, ``cache`` what
+pages computed and ``pictures`` those of encodings; the last two are kept until the code that they stand on changes.
+With --no-execution nothing is run: no cell of a page, no picture of an encoding, no help of a command; what is wrong
+with links, names or markup is still found, in a minute, in build/docs-not-run.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from pathlib import Path
 from documenting import api, commands, configs, encodings, gallery, pages, picture
 from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
+
+import posenc_jax
 
 ROOT = Path(__file__).resolve().parent.parent
 LAST_LINES = 20  # of the output of a cell that fails
@@ -49,6 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"sources: {time.monotonic() - begun:.0f} s", flush=True)
     forget_old(folder / "cache", code_digest())
     failed = sphinx(folder, executes=executes)
+    if not failed:
+        by_version(folder)
     told = "failed, for what stands above" if failed else f"wrote {os.path.relpath(folder / 'html' / 'index.html')}"
     print(f"{told}, after {time.monotonic() - begun:.0f} s")
     return 1 if failed else 0
@@ -141,6 +145,20 @@ def sphinx(folder: Path, *, executes: bool = True) -> int:
         page = file.relative_to(folder / "html" / "reports").as_posix().removesuffix(".err.log")
         print(f"{page}.md: {in_short(file.read_text())}", file=sys.stderr)
     return code
+
+
+def by_version(folder: Path) -> None:
+    """The site as a host has it, in ``site``: the pages as ``latest`` and under their minor version; others stay."""
+    site, version = folder / "site", ".".join(posenc_jax.__version__.split(".")[:2])
+    for name in ("latest", version):
+        shutil.rmtree(site / name, ignore_errors=True)
+        shutil.copytree(folder / "html", site / name, copy_function=os.link)
+    names = sorted((path.name for path in site.iterdir() if path.is_dir()), reverse=True)
+    links = "".join(f'<li><a href="{name}/index.html">{name}</a></li>' for name in names)
+    head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>posenc_jax</title>'
+    (site / "versions.html").write_text(f"{head}<h1>Versions of posenc_jax</h1><ul>{links}</ul></html>")
+    to_latest = '<meta http-equiv="refresh" content="0; url=latest/index.html">'
+    (site / "index.html").write_text(f'{head}{to_latest}<a href="latest/index.html">posenc_jax</a></html>')
 
 
 def in_short(report: str) -> str:

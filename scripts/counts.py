@@ -39,6 +39,12 @@ SENTENCES = {
     "posenc_jax/show/lessons/README.md": (TALLY,),
     "scripts/docs/guides/what-a-config-declares.md": ("has the configs of {models} released models",),
     "scripts/docs/index.md": ("{{doc}}`{published} published methods",),
+    "scripts/docs/start/peers.md": (
+        "| encodings behind one interface | {published} published |",
+        "| {clauses} clauses | by model |",
+        "| {golden} rows, {sequences} sequences, {models} models | no |",
+        "Ours has {models} models so far",
+    ),
     "scripts/docs/guides/catalogue.md": (
         "has {rows} rows: {published} of published methods, with their main variants, and {designs} of designs",
         "from {sources} sources: {papers} papers, and {others} repositories and posts",

@@ -4,7 +4,6 @@ import importlib.util
 import re
 import tomllib
 
-import nbformat
 import pytest
 from documenting import encodings, notebooks, pages
 from documenting.formula import COMMON, explained, heads, lines, mathml, symbols
@@ -75,6 +74,9 @@ def test_wrong_latex_is_refused(latex, problem):
 
 def test_a_notebook_has_formulas_between_dollars():
     text = f"{notebooks.FRONT}kernelspec:\n  name: python3\n---\n\n# A\n\n```math\na_i\n```\n\nb\n"
+    pytest.importorskip("myst_nb", reason="myst-nb is not installed: install requirements.lock")
+    import nbformat
+
     assert nbformat.reads(notebooks.notebook(text), as_version=4).cells[2].source == "$$a_i$$\n\nb"
 
 

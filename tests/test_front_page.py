@@ -91,9 +91,16 @@ def test_its_numbers_are_those_of_the_records():
     assert len(verdict["tables"]) == 3
 
 
+def test_the_page_on_other_projects_has_the_numbers_of_ours():
+    page, tables = ((ROOT / "scripts" / "docs" / name).read_text() for name in ("start/peers.md", "guides/tables.md"))
+    published, questions = re.search(r"the (\d+) that were published .* the (\d+) open questions", tables).groups()
+    assert f"| [{published}](../guides/tables.md), and {questions} open questions |" in page
+    assert f"[{row('bit-identical results').removesuffix(' trials')}](../reliability.md)" in page
+
+
 def test_the_table_of_installs_is_that_of_the_record():
     record, page = json.loads(installs.RECORD.read_text()), installs.PAGE.read_text()
-    assert {"encodings", "plain"} <= set(record) <= set(installs.KINDS)
+    assert {"wheel", "encodings", "plain"} <= set(record) <= set(installs.KINDS)
     assert installs.filled(page, record) == page, "python -m experiments.installs.measure --page"
     assert record["encodings"]["packages"] < record["plain"]["packages"] < 60
     assert record["encodings"]["megabytes"] < record["plain"]["megabytes"] < 900

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import posenc_jax
+from experiments.installs import measure as installs
+from posenc_jax.cli import demo
 from posenc_jax.verdict.tables import COMPARISONS
 
 ROOT = Path(__file__).parent.parent
@@ -65,12 +67,16 @@ def packaged():
 
 def test_the_wheel_has_the_package_the_configs_and_nothing_else(built):
     with zipfile.ZipFile(built[1]) as archive:
-        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        sizes = {file.filename: file.file_size for file in archive.infolist() if ".dist-info/" not in file.filename}
+        names = set(sizes)
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
         text = archive.read(metadata).decode()
     configs = {f"posenc_jax/configs/{path.name}" for path in (ROOT / "configs").glob("*.py")}
     configs |= {f"posenc_jax/experiments/tables/{name}/reduced.py" for name in COMPARISONS}
-    assert names == packaged() | configs
+    assert names == packaged() | configs | {f"posenc_jax/{demo.COMMITTED}"}
+    assert [name for name, size in sizes.items() if size > 2e6 and "/golden/" not in name] == []
+    said = json.loads(installs.RECORD.read_text())["wheel"]["megabytes"]
+    assert abs(built[1].stat().st_size / 1e6 - said) < 0.1 * said, "python -m experiments.installs.measure wheel"
     assert {"posenc_jax/golden/encodings-v1.json", "posenc_jax/golden/__init__.py"} <= names
     assert f"\nVersion: {posenc_jax.__version__}\n" in text
     assert "\nAuthor: The posenc_jax authors\n" in text
@@ -83,7 +89,7 @@ def test_the_sdist_has_what_a_build_needs(built):
     assert {"pyproject.toml", "README.md", "LICENSE", "configs/demo.py", "posenc_jax/py.typed"} <= names
     experiments = {name for name in names if name.startswith("experiments")}
     assert {f"experiments/tables/{name}/reduced.py" for name in COMPARISONS} <= experiments
-    assert {Path(name).name for name in experiments} == {"reduced.py"}
+    assert {Path(name).name for name in experiments} == {"reduced.py", "results.json"}
     assert not {name for name in names if name.startswith(("tests", "scripts"))}
 
 

@@ -24,7 +24,7 @@ LAYERS = {
     "model_kind": (set(), set(), set()),
     "refusals": (set(), set(), set()),
     "statistics": (set(), {"numpy"}, {"scipy"}),  # which jax brings along
-    "encodings": ({"refusals"}, {"jax", "numpy"}, set()),
+    "encodings": ({"lazy", "refusals"}, {"jax", "numpy"}, set()),
     "attention": ({"encodings"}, {"jax", "numpy"}, set()),
     "models": ({"encodings", "attention", "lazy", "model_kind"}, {"jax", "numpy", "flax"}, set()),
     "data": ({"encodings"} | _BOTTOM - {"environments", "statistics"}, {"jax", "numpy"}, OPTIONAL),

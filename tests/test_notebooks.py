@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
-import nbformat
 import pytest
 from documenting import notebooks, pages
 from documenting.printed import MARKER
+
+nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed: install requirements.lock")
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "scripts" / "notebooks"
@@ -79,19 +80,20 @@ def installed(here, monkeypatch, package=None, driver=None, error=None):
     return asked[0][-1] if asked else None
 
 
-def checkout(folder):
-    """A folder that looks like a checkout."""
-    (folder / "posenc_jax").mkdir(parents=True)
-    (folder / "posenc_jax" / "__init__.py").touch()
-    return folder
-
-
-def test_the_package_is_installed_from_the_archive_beside_them_and_from_nothing_else(tmp_path, monkeypatch):
-    checkout(tmp_path / "posenc_jax")
+def test_the_package_is_installed_from_an_archive_or_a_checkout_and_from_nothing_else(tmp_path, monkeypatch):
+    (tmp_path / "clone" / "posenc_jax").mkdir(parents=True)
+    (tmp_path / "clone" / "posenc_jax" / "__init__.py").touch()
     assert re.fullmatch("posenc_jax is not installed here: put an archive .*", installed(tmp_path, monkeypatch))
     (tmp_path / "posenc_jax.zip").touch()
     assert installed(tmp_path, monkeypatch) == f"{tmp_path / 'posenc_jax.zip'}[text,report]"
     assert installed(tmp_path, monkeypatch, driver="/bin/nvidia-smi").endswith("[text,report,cuda]")
+    (tmp_path / "posenc_jax-0.1.0.tar.gz").touch()
+    (tmp_path / "posenc_jax-0.1.0-py3-none-any.whl").touch()
+    assert installed(tmp_path, monkeypatch) == f"{tmp_path / 'posenc_jax-0.1.0-py3-none-any.whl'}[text,report]"
+    (tmp_path / "clone" / "notebooks").mkdir()
+    assert installed(tmp_path / "clone" / "notebooks", monkeypatch) == f"{tmp_path / 'clone'}[text,report]"
+    (tmp_path / "posenc_jax-0.1.0-py3-none-any.whl").unlink()
+    assert installed(tmp_path, monkeypatch) == f"{tmp_path / 'posenc_jax.zip'}[text,report]"
     said = installed(tmp_path, monkeypatch, error="a warning\nERROR: no network\n")
     assert said == "posenc_jax.zip cannot be installed: ERROR: no network"
     there = importlib.util.spec_from_file_location("posenc_jax", "x.py")

@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 
 import equinox as eqx
-import haiku as hk
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,6 +12,8 @@ import pytest
 from flax import nnx
 
 from posenc_jax.encodings import PositionalEncoding, Sequence, attend, embed, init_slot, layer_inputs, parse
+
+hk = pytest.importorskip("haiku", reason="dm-haiku is not installed: install requirements.lock")
 
 PAGE = Path(__file__).parent.parent / "scripts" / "docs" / "guides" / "in-your-own-model.md"
 WEIGHTS = ("w_q", "w_k", "w_v", "w_out")

@@ -240,7 +240,8 @@ def test_the_front_page_shows_pictures_that_are_links(tmp_path):
     assert '<a class="card" href="encodings/index.html#rotary">' in text
     assert "<span>31 methods</span>" in text
     pictures = re.findall(r'src="(gallery/[^"]+)"', text)
-    assert len(pictures) == len(gallery.FOUND)
+    assert len(pictures) == len(gallery.DOORS) + len(gallery.FOUND)
+    assert [title in text.partition("```python")[0] for _, _, title, _ in gallery.DOORS] == [True] * 4
     assert all((tmp_path / picture).exists() for picture in pictures)
     assert "<iframe" in text
     assert "</html>" in (tmp_path / gallery.EXPLORER).read_text()
@@ -258,15 +259,18 @@ def test_constants_are_in_the_reference():
     assert ".. py:data:: LEARNED\n   :value: 0.9\n\n   The share of the way from the floor" in text
 
 
-def test_a_page_stands_once_in_the_menu():
+def test_a_page_stands_once_in_the_menu_whose_groups_are_short():
     index = (ROOT / "scripts" / "docs" / "index.md").read_text()
     written = [name.removesuffix(".md") for name in pages.written() if name != "index.md"]
-    menu, listed = collections.Counter(), set()
+    menu, listed, sizes = collections.Counter(), set(), []
     for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL):
         entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
         listed |= {entry for entry in entries if "*" not in entry}
         patterns = [entry.replace("*", "[^/]*") for entry in entries if "*" in entry]
-        menu.update({*entries, *(name for name in written for pattern in patterns if re.fullmatch(pattern, name))})
+        group = {name for name in written for pattern in patterns if re.fullmatch(pattern, name)}.union(entries)
+        menu.update(group)
+        sizes.append(sum("*" not in entry for entry in group))
+    assert len(sizes) + max(sizes) + 1 <= 20  # the groups, one of them open, and a page below one of its own
     assert [name for name, count in menu.items() if count > 1] == []
     assert listed <= {*written, *(name.removesuffix(".md") for name in pages.generated())}
     assert [name for name in written if name.startswith("guides/") and name not in menu] == []

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from browser import CHROMIUM
 
+import posenc_jax
+
 ROOT = Path(__file__).parent.parent
 HTML = ROOT / "build" / "docs" / "html"
 SIZES = {"desk": (1280, 900), "phone": (390, 844)}
@@ -23,7 +25,7 @@ PAGES = (
     "own-text.html",
     "experiments/periodicity.html",
     "reference/posenc_jax.encodings.html",
-    "reference/posenc_jax.encodings.rotary.rope.html",
+    "reference/posenc_jax.encodings.rotary.html",
     "reference/configs.html",
     "reference/commands.html",
     "search.html",
@@ -122,7 +124,7 @@ def test_a_page_is_read_without_complaints(site, browser, page, size):
 
 @needs_chromium
 @pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rotary.rope.html"])
+@pytest.mark.parametrize("page", ["encodings/yarn.html", "reference/posenc_jax.encodings.rotary.html"])
 def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
     browser.open((site / page).as_uri(), *SIZES[size])
     places = """(() => {
@@ -135,6 +137,28 @@ def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
 
 
 @needs_chromium
+@pytest.mark.parametrize("page", [*PAGES[:-1], "start/lessons/aliases.html", "start/install.html"])
+def test_the_sidebar_shows_at_most_twenty_entries(site, browser, page):
+    browser.open((site / page).as_uri(), *SIZES["desk"])
+    shown = "[...document.querySelectorAll('.sidebar-tree :is(summary, a)')].filter(e => e.checkVisibility()).length"
+    assert 10 <= browser.evaluate(shown) <= 20
+
+
+@needs_chromium
+def test_versions_have_folders_and_a_page_that_lists_them(site, browser):
+    folders = site.with_name("site")
+    assert (folders / "index.html").exists()
+    browser.open((folders / "latest" / "start" / "install.html").as_uri(), *SIZES["desk"])
+    versions = browser.evaluate("document.querySelector('a.version').href")
+    assert browser.evaluate("document.querySelector('a.version').textContent") == f"Version {posenc_jax.__version__}"
+    browser.open(versions, *SIZES["desk"])
+    minor = ".".join(posenc_jax.__version__.split(".")[:2])
+    links = browser.evaluate("[...document.links].map(a => a.getAttribute('href'))")
+    assert {"latest/index.html", f"{minor}/index.html"} <= set(links)
+    assert all((folders / link).exists() for link in links)
+
+
+@needs_chromium
 @pytest.mark.parametrize(
     ("words", "page"),
     [
@@ -143,6 +167,9 @@ def test_the_sidebar_shows_the_page_that_is_read(site, browser, page, size):
         ("own text", "own-text.html"),
         ("PyTorch", "guides/from-pytorch.html"),
         ("SLURM", "guides/many-machines.html"),
+        ("RoPE scaling", "guides/long-context.html"),
+        ("NTK", "encodings/dynamic-ntk-scaling.html"),
+        ("position 68", "start/lessons/aliases.html"),
     ],
 )
 def test_the_search_finds_first(site, browser, words, page):

@@ -6,7 +6,10 @@ is tested. After adding one, ``scripts/regenerate`` writes what is kept of it in
 out, `shared` has what several of them compute.
 """
 
+import typing
 from collections.abc import Callable, Mapping
+
+from posenc_jax import lazy
 
 # isort: off
 from posenc_jax.encodings.absolute import *
@@ -69,6 +72,11 @@ REGISTERED: tuple[type[PositionalEncoding] | type[RoPEScaling], ...] = tuple(
 )
 ENCODINGS: dict[str, type[PositionalEncoding]] = {c.name: c for c in REGISTERED if issubclass(c, PositionalEncoding)}
 SCALINGS: dict[str, type[RoPEScaling]] = {c.name: c for c in REGISTERED if issubclass(c, RoPEScaling)}
+
+if not typing.TYPE_CHECKING:
+
+    def __getattr__(name):
+        return lazy.find(__name__, name)
 
 
 def parse(

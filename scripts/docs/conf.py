@@ -10,7 +10,7 @@ from pathlib import Path
 
 project = "posenc_jax"
 author = "the authors of posenc_jax"
-version = importlib.metadata.version("posenc-jax")
+version = release = importlib.metadata.version("posenc-jax")
 _asked = ["git", "rev-parse", "--short=10", "HEAD"]  # in the folder that the build is started in
 _commit = subprocess.run(_asked, capture_output=True, text=True, check=False).stdout.strip()
 # Every page ends with it.

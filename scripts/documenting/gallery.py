@@ -29,6 +29,18 @@ FOUND = (
 )
 """Page, picture and question of the experiments that are shown."""
 EXPLORER = "explorer.html"
+DOORS = (
+    (
+        "start/lessons.html",
+        "scripts/docs/pictures/heatmap-50x128.png",
+        "Lessons",
+        "what is taught, tested step by step",
+    ),
+    (EXPLORER, "experiments/periodicity/explorer-desktop.png", "Explorer", "move positions and watch"),
+    ("encodings/index.html", "scripts/docs/pictures/waves-128x8.png", "Catalogue", "every encoding, with its formula"),
+    ("experiments/verdicts.html", "experiments/verdicts/pope-against-rope.png", "Cards", "is one better than another?"),
+)
+"""Address, picture, title and a line of what the page begins with."""
 _FRAME = f"""<iframe class="explorer" loading="lazy" title="The explorer of encodings" src="{EXPLORER}"></iframe>
 <p><a href="{EXPLORER}">The explorer alone</a>, which <code>posenc explore</code> writes as a file of your own.</p>"""
 _MARK = "<!-- gallery: {} -->"
@@ -44,8 +56,8 @@ def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
 
     shown = small / "gallery"
     shown.mkdir(parents=True, exist_ok=True)
-    for _, picture, _ in FOUND:
-        shutil.copyfile(ROOT / "experiments" / picture, shown / Path(picture).name)
+    for picture in (*(f"experiments/{picture}" for _, picture, _ in FOUND), *(door[1] for door in DOORS)):
+        shutil.copyfile(ROOT / picture, shown / Path(picture).name)
     (small / EXPLORER).write_text(page())
     families = [
         (
@@ -61,6 +73,7 @@ def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
         (f"experiments/{name}.html", f"gallery/{Path(picture).name}", question, "an experiment")
         for name, picture, question in FOUND
     ]
-    for name, own in (("encodings", families), ("experiments", experiments)):
+    doors = [(link, f"gallery/{Path(picture).name}", title, about) for link, picture, title, about in DOORS]
+    for name, own in (("doors", doors), ("encodings", families), ("experiments", experiments)):
         text = text.replace(_MARK.format(name), cards(own))
     return text.replace(_MARK.format("explorer"), _FRAME)

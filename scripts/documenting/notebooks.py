@@ -18,7 +18,7 @@ OF_REPOSITORY = {
 """The notebooks in scripts/notebooks, and their pages."""
 _CELLS = f"{FRONT}kernelspec:\n  name: python3\n---\n\n"
 _FIRST = """\
-# Where posenc_jax is not installed: from an archive of its repository beside this notebook.
+# Where posenc_jax is not installed: from an archive of a release beside this notebook, or the checkout that it is in.
 import importlib.util
 import os
 import pathlib
@@ -29,20 +29,22 @@ import sys
 os.environ["PATH"] = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]  # `posenc` is there
 package = importlib.util.find_spec("posenc_jax")
 if package is None or package.origin is None:
-    archives = [pathlib.Path.cwd() / name for name in ("posenc_jax.zip", "posenc_jax.tar.gz")]
-    archive = next(filter(pathlib.Path.is_file, archives), None)
-    if archive is None:
+    here = pathlib.Path.cwd()
+    archives = [path for end in ("*.whl", "*.zip", "*.tar.gz") for path in sorted(here.glob(f"posenc_jax{end}"))]
+    checkouts = [folder for folder in (here, *here.parents) if (folder / "posenc_jax" / "__init__.py").is_file()]
+    source = next(iter([*archives, *checkouts]), None)
+    if source is None:
         raise SystemExit(
-            "posenc_jax is not installed here: put an archive of its repository beside this notebook, as "
-            "posenc_jax.zip or posenc_jax.tar.gz, and run this cell again"
+            "posenc_jax is not installed here: put an archive of a release beside this notebook (posenc_jax-*.whl or "
+            "posenc_jax-*.tar.gz, or posenc_jax.zip of the repository), and run this cell again"
         )
     extras = "text,report,cuda" if shutil.which("nvidia-smi") else "text,report"
-    print(f"installing {archive.name} with {extras}: a few minutes")
-    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{archive}[{extras}]"]
+    print(f"installing {source.name} with {extras}: a few minutes")
+    words = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", f"{source}[{extras}]"]
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode:
         said = done.stderr.strip() or f"pip says nothing, and ends with {done.returncode}"
-        raise SystemExit(f"{archive.name} cannot be installed: {said.splitlines()[-1]}")
+        raise SystemExit(f"{source.name} cannot be installed: {said.splitlines()[-1]}")
 """
 _LINK = '<p><a href="{}" download>This page as a notebook</a></p>'
 
