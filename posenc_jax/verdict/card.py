@@ -38,7 +38,8 @@ class Card:
       environments: versions, processor or device and commit of the runs, each once, whoever made them.
       seconds: of all runs behind it.
       elsewhere: what differs between these environments by which results differ by rounding.
-      unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding.
+      unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding, and
+        for every earlier card that is of another version.
       earlier: the rows of earlier cards of the same encodings and baselines.
       twice: the encodings that did not learn a table, or whose baseline did not, beside all baselines there, trained
         once more with twice the steps.

@@ -117,7 +117,7 @@ def _looks(card: Card) -> Iterator[str]:
         f"{len(seeds)} seeds ({named(seeds)}): {word} on {listed([*dict.fromkeys(on)])}"
         for (seeds, word), on in said.items()
     )
-    yield f"Earlier cards of this question in this directory: {'; '.join(words)}."
+    yield f"Earlier cards of this question: {'; '.join(words)}."
     if lower := [
         f"{' '.join(pair)} at {ALPHA / price:g}"
         for part in card.trainings
