@@ -72,8 +72,12 @@ class Card:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, one sentence an encoding and baseline; of few seeds it is called a hint."""
+        return self._sentences()
+
+    def _sentences(self, corrected: int = 0) -> tuple[str, ...]:
         end = "." if self.fewest >= CLAIM_SEEDS else f" ({self.fewest} seeds: a hint)."
-        said = (sentence(self.findings, label, baseline) for label in self.labels for baseline in self.baselines)
+        pairs = ((label, baseline) for label in self.labels for baseline in self.baselines)
+        said = (sentence(self.findings, *pair, corrected) for pair in pairs)
         return tuple(own.removesuffix(".") + end for own in said)
 
     @property
@@ -96,7 +100,7 @@ class Card:
     @property
     def headline(self) -> tuple[str, ...]:
         """The card in at most five sentences."""
-        of = self.sentences, self.measured, self.findings, self.kinds
+        of = self._sentences(self.corrected), self.measured, self.findings, self.kinds
         return headline(*of, self.seeds, self.earlier, self.corrected)
 
     @property

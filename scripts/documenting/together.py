@@ -306,40 +306,30 @@ def _shown(found: tuple[float, float, float]) -> str:
 def _means(own: Known) -> str:
     first = own.cards[0][1]
     base = _baseline(own).label
-    costs = {card.label: _cost(card) for _, card in own.cards} | {base: (0.0, 1.0)}
+    extra = {card.label: _extra(card) for _, card in own.cards} | {base: 0.0}
     rows = []
     for one in own.aggregates:
-        parameters, time = costs[one.label]
         better = "-" if one.improvement is None else _shown(one.improvement)
-        rows.append([_linked(own, one), _shown(one.mean), better, f"{parameters:,.0f}", f"{time:.2f}"])
-    columns = (
-        *("encoding", "mean over tables [95 %]", f"probability of improvement over {base} [95 %]"),
-        *("extra parameters", f"time per step / {base}'s"),
-    )
+        rows.append([_linked(own, one), _shown(one.mean), better, f"{extra[one.label]:,.0f}"])
+    improvement = f"probability of improvement over {base} [95 %]"
+    columns = ("encoding", "mean over tables [95 %]", improvement, "extra parameters")
     grids = listed([f"{_grids(own, name)} on {code(name)}" for name in first.tables])
     same = "the same" if same_baseline([card for _, card in own.cards]) else "not the same"
     return (
-        f"{grid(columns, 'lrrrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
+        f"{grid(columns, 'lrrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
         f"{len(own.cards)} cards have, with {span(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
         f"{base} are {same} in all cards. The grids of learning rates differ between cards: an arm has {grids}. A rank "
-        "across cards thus also depends on these grids, and on parameters and time. The last two columns compare an "
-        f"encoding with {base} in its own card, as medians over the tables: the parameters that it has more, and its "
-        f"time per step as a multiple of {base}'s, which is rough, since the machine also had other work. For "
+        "across cards thus also depends on these grids, and on parameters and time. The last column "
+        f"has the parameters that an encoding has more than {base} in its own card, as the median over the tables. For "
         f"Transformer-XL, which has the most, [a card]({_UP}/verdicts/README.md#with-as-many-parameters) also compares "
         f"with a wider {base}."
     )
 
 
-def _cost(card: Card) -> tuple[float, float]:
-    """Extra parameters and relative time per step, medians over tables."""
+def _extra(card: Card) -> float:
+    """Extra parameters, the median over tables."""
     pairs = [(card.measured[card.label][name], card.measured[card.baselines[0]][name]) for name in card.tables]
-    times = [
-        ours.milliseconds_per_step / theirs.milliseconds_per_step
-        for ours, theirs in pairs
-        if ours.milliseconds_per_step is not None and theirs.milliseconds_per_step
-    ]
-    extra = [ours.num_parameters - theirs.num_parameters for ours, theirs in pairs]
-    return statistics.median(extra), statistics.median(times)
+    return statistics.median(ours.num_parameters - theirs.num_parameters for ours, theirs in pairs)
 
 
 def _grids(own: Known, name: str) -> str:

@@ -13,7 +13,7 @@ from posenc_jax.statistics import holm
 from posenc_jax.verdict import card_files
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of, with_earlier, write
-from posenc_jax.verdict.card_tables import text_card
+from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.checking import check
 from posenc_jax.verdict.looks import FACTOR
 from posenc_jax.verdict.measuring import of_lengths
@@ -62,7 +62,7 @@ def written(monkeypatch, tmp_path):
 
 
 def text(own):
-    return " ".join(text_card(own, 100).split())
+    return " ".join(markdown_card(own).replace("\\", "").split())
 
 
 def test_seeds_added_after_a_look_without_a_difference_are_judged_at_a_tenth(written):
