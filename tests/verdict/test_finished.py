@@ -61,7 +61,9 @@ def test_several_arms_are_one_family(ablation, capsys):
     without_runs(ablation)
     assert main(["verdict", "--on", "abl", "--tables", "rsc"]) == 3
     said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("2 rows: better: nope, t5. Smallest p: 0.002, corrected for 2 rows, for nope: +0.9")
+    assert said.startswith(
+        "2 rows (p corrected for 2 rows): better: nope (p 0.002), t5 (p 0.002). Smallest p: 0.002, for nope: +0.9"
+    )
     assert "corrected for 2 rows" in said
     together = judge_ablation(ablation, tables=["rsc"])
     alone = judge_ablation(ablation, ["T5"], tables=["rsc"])
