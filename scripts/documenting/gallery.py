@@ -24,7 +24,7 @@ FOUND = (
         "length_generalisation",
         "length_generalisation/rsc.png",
         (0, 0, 1390, 870),
-        "Which encodings reach unseen lengths?",
+        "Which encodings reach new lengths?",
     ),
     ("context", "context/loss.png", (40, 65, 540, 370), "How does a trained model read twice as far?"),
     ("verdicts", "verdicts/together/means.png", None, "Which encoding scores highest on three tasks?"),
