@@ -227,9 +227,9 @@ def sentence(found: tuple[Finding, ...], label: str, baseline: str, corrected: i
     for one in own:
         named = with_p(one.table, one) if corrected else one.table
         of.setdefault(in_prose(one.said, one.comparison.pairs), []).append(named)
-    rows = f" ({of_rows(corrected)})" if corrected else ""
+    family = f" ({of_rows(corrected)})" if corrected else ""
     parts = [f"{said} on {listed(names)}" for said, names in of.items()]
-    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}{rows}: {'; '.join(parts)}."
+    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}{family}: {'; '.join(parts)}."
 
 
 def of_rows(corrected: int) -> str:

@@ -92,7 +92,9 @@ def restructured(text: str) -> str:
 
 
 def _documented(module: str, path: Path) -> str:
-    options = "members:", "show-inheritance:", "ignore-module-all:"
+    options = ["members:", "show-inheritance:", "ignore-module-all:"]
+    if module in IMPORTED:  # which are documented above
+        options.append(f"exclude-members: {', '.join(IMPORTED[module])}")
     lines = [f".. automodule:: {module}", *(f"   :{option}" for option in options), "", *_constants(path)]
     return restructured("\n".join(lines))
 
