@@ -58,8 +58,7 @@ def with_earlier(card: Card, *directories: Path) -> Card:
     )
     found = card_of(known[own]).earlier if own in known else [row for kept in known.values() for row in rows_of(kept)]
     pairs = {(label, baseline) for label in card.labels for baseline in card.baselines}
-    rows = (row if (row.label, row.baseline) in pairs else row.turned for row in found)
-    earlier = tuple(row for row in rows if (row.label, row.baseline) in pairs)
+    earlier = tuple(own for row in found for own in (row, row.turned) if (own.label, own.baseline) in pairs)
     return judged(dataclasses.replace(card, earlier=earlier, unequal=(*card.unequal, *sorted(lost))))
 
 
@@ -100,8 +99,10 @@ def _name(card: Card) -> str:
 
 
 def _unbroken(line: str) -> str:
-    """Escaped, with differences and their intervals on one line each."""
-    return re.sub(r"\S+ \[[^]]*\]", lambda found: found[0].replace(" ", "\u00a0").replace("-", "−"), escaped(line))
+    """Escaped, with differences and their intervals on one line each, and every p."""
+    return re.sub(
+        r"\S+ \[[^]]*\]|\(p [^)]*\)", lambda found: found[0].replace(" ", "\u00a0").replace("-", "−"), escaped(line)
+    )
 
 
 def page(card: Card, picture: bytes | None) -> str:

@@ -18,16 +18,7 @@ FIRST_SYMBOL = NUM_SPECIAL + 3
 # Symbols whose n (n - 1) ordered pairs are numbered in int32.
 MOST_PAIRED = 46_341
 
-_ASKS = {
-    "rsc": "Copy a token n times",
-    "rsc2x": "Write a token twice as often",
-    "rdc": "Write another token as often",
-    "cmc": "Copy n tokens",
-    "cmc2x": "Copy n tokens twice",
-    "mc": "Reverse n tokens",
-    "mc2x": "Reverse n tokens twice",
-    "mcrv": "Reverse n tokens, then copy them",
-}
+_ASKS = {"rsc": "Copy a token n times", "cmc": "Copy n tokens", "mc": "Reverse n tokens"}
 # The target of the tasks on random symbols: x is copied forwards (1) or backwards (-1), parts are joined by NEXT.
 _PARTS = {"cmc": (1,), "cmc2x": (1, 1), "mc": (-1,), "mc2x": (-1, -1), "mcrv": (-1, 1)}
 
@@ -88,7 +79,7 @@ class Copying(RangedTask):
 
     @property
     def asks(self) -> str:
-        return _ASKS[self.kind]
+        return _ASKS.get(self.kind, super().asks)
 
     @property
     def shortcut(self) -> str:  # type: ignore[override]
