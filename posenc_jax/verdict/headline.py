@@ -111,11 +111,10 @@ def _cost(measured: Mapping[str, Mapping[str, Measured]], label: str, baseline: 
 
 def time_ratio(ours: Measured, theirs: Measured) -> float | None:
     """The time of a step of training, divided by that of another arm; None where groups of one arm differ as much."""
-    times, spreads = (ours.milliseconds_per_step, theirs.milliseconds_per_step), (ours.time_spread, theirs.time_spread)
-    if not (times[0] and times[1] and spreads[0] and spreads[1]):
+    if not (ours.milliseconds_per_step and theirs.milliseconds_per_step and ours.time_spread and theirs.time_spread):
         return None
-    ratio = times[0] / times[1]
-    return ratio if max(ratio, 1 / ratio) > max(spreads) else None
+    ratio = ours.milliseconds_per_step / theirs.milliseconds_per_step
+    return ratio if max(ratio, 1 / ratio) > max(ours.time_spread, theirs.time_spread) else None
 
 
 def _missed(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], seeds: int) -> Iterable[str]:
