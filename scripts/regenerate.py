@@ -42,6 +42,7 @@ import huggingface_parity
 import numpy as np
 import public_code
 from documenting import together, verdicts
+from documenting.encodings import FAMILIES
 from documenting.pages import notebooks_of_repository
 from documenting.rows import lacking
 
@@ -61,7 +62,7 @@ INDEX = ROOT / "posenc_jax" / "show" / "lessons" / "README.md"
 BEGIN = "<!-- The catalogue: written by scripts/regenerate from the code and scripts/catalogue_audit.json -->"
 END = "<!-- end of the catalogue -->"
 COLUMNS = (
-    *("name", "spec", "family", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit"),
+    *("name", "spec", "paper", "acts on", "extrapolates", "learned parameters", "attention", "audit"),
     *("verdict", "use"),
 )
 
@@ -255,24 +256,25 @@ def learned(text: str) -> int:
 
 
 def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
-    """The Markdown table: a row a method, its last cells from the audit and the verdicts, the others from the code."""
+    """A Markdown table a family: a row a method, its last cells from the audit and the verdicts, the others from the
+    code.
+    """
     from posenc_jax.analysis.audit import rows
     from posenc_jax.analysis.described import hook_words, ways
     from posenc_jax.drawing.markdown import code, grid
     from posenc_jax.encodings import elements, parse
 
     audited = {(record["name"], record["spec"]): record["verdict"] for record in audit["encodings"]}
-    cells = []
+    cells: dict[str, list[list[str]]] = {family: [] for family in FAMILIES}
     for family, method in rows():
         encodings = elements(parse(method.spec))
         address = method.link.replace("arXiv:", "https://arxiv.org/abs/")
         if not address.startswith("https://"):  # a file of this project, seen from the page
             address = f"../../../{address}"
-        cells.append(
+        cells[family].append(
             [
                 method.name,
                 code(method.spec),
-                family,
                 f"[{method.paper}]({address})",
                 ", ".join(hook_words(encodings)) or "-",
                 "yes" if all(e.extrapolates for e in encodings) else "no",
@@ -286,7 +288,12 @@ def table(audit: Record, verdicts: tuple[Evidence, ...]) -> str:
                 method.use,
             ]
         )
-    return grid(COLUMNS, ["r" if column == "learned parameters" else "l" for column in COLUMNS], cells)
+    align = ["r" if column == "learned parameters" else "l" for column in COLUMNS]
+    return "\n\n".join(
+        f"### {title}\n\n{about} `posenc list --family {family}` prints these {len(own)}.\n\n"
+        f"{grid(COLUMNS, align, own)}"
+        for (family, (title, about)), own in zip(FAMILIES.items(), cells.values(), strict=True)
+    )
 
 
 if __name__ == "__main__":

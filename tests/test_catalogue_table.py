@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import regenerate as script
 from documenting import verdicts
+from documenting.encodings import FAMILIES
 from registry_slots import REGENERATE
 
 from posenc_jax.analysis.audit import rows
@@ -54,6 +55,13 @@ def test_the_script_writes_what_is_there():
     assert {own.label for own in evidence} <= {method.name for _, method in rows()}, "a label is a row's name"
     with pytest.raises(ValueError, match=r"the page lacks the marks for it: write the two lines <!-- The catalogue"):
         script.refilled("no place", script.BEGIN, "table", script.END)
+
+
+def test_the_page_begins_with_what_is_there_by_family():
+    headings = [line for line in script.PAGE.read_text().splitlines() if line.startswith("#")]
+    assert headings[1] == "## All methods"
+    assert headings[2 : 2 + len(FAMILIES)] == [f"### {title}" for title, _ in FAMILIES.values()]
+    assert headings[-1] == "## What is left out"
 
 
 def row(name, values=(1.0, None), seen=None, **facts):

@@ -170,3 +170,11 @@ def test_the_map_of_rooms_is_whole():
     named = re.findall(r"^    (scripts/\w+)", commands, re.MULTILINE)
     assert len(set(named)) == 5
     assert all((ROOT / name).is_file() for name in named)
+
+
+def test_the_way_to_a_first_verdict_has_at_most_twelve_words_of_the_glossary():
+    rows = (ROOT / "scripts" / "docs" / "start" / "glossary.md").read_text().split("|---|---|\n")[1].splitlines()
+    words = [word for row in rows for word in row.split("|")[1].strip().split(", ")]
+    way = README.read_text().partition("## Your own comparison")[0]
+    assert "posenc verdict" in way
+    assert len([word for word in words if re.search(rf"\b{word}s?\b", way, re.IGNORECASE)]) <= 12

@@ -250,6 +250,10 @@ def test_the_front_page_shows_pictures_that_are_links(tmp_path):
 def test_a_large_package_has_a_page_a_module():
     assert "posenc_jax.runs.cell" in api.pages("posenc_jax.runs")
     assert list(api.pages("posenc_jax.attention")) == ["posenc_jax.attention"]
+    first, _, below = api.pages("posenc_jax.encodings")["posenc_jax.encodings"].partition(".. automodule::")
+    names = api.IMPORTED["posenc_jax.encodings"]
+    assert all(re.search(rf"auto(class|function):: posenc_jax.encodings.{name}$", first, re.M) for name in names)
+    assert f":exclude-members: {', '.join(names)}" in below
 
 
 def test_constants_are_in_the_reference():

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from posenc_jax.verdict.card import Card
     from posenc_jax.verdict.tables import Table
 
-SEEDS = 8
+SEEDS, HOME = 8, Path("runs", "verdict")
 NEEDS_MORE_SEEDS = 3
 """The exit code of a verdict of too few seeds."""
 TRAINED = ("seeds", "quick", "full", "matched", "once")
@@ -70,7 +70,7 @@ class VerdictOptions:
     @property
     def home(self) -> Path:
         """Where runs and the card are kept."""
-        return (self.directory or Path("runs") / "verdict").absolute()
+        return (self.directory or HOME).absolute()
 
 
 def _verdict(asked: VerdictOptions, *, json: bool = False) -> int:
@@ -133,8 +133,6 @@ def _verdict(asked: VerdictOptions, *, json: bool = False) -> int:
             raise UsageError(f"--on {asked.on} trains nothing, and {given[0]} is about training: leave it out")
         with refusing():
             card = judge_ablation(as_path(asked.on), asked.encodings, asked.against, asked.tables)
-        for line in card.unequal:
-            tell(f"posenc: {line}")
     elif not asked.encodings and asked.on is None:
         raise UsageError("name an ENCODING to judge, your own question with --on, or a card with --check CARD.json")
     elif asked.quick and (asked.full or asked.tables):
@@ -219,7 +217,9 @@ def _trained(asked: VerdictOptions) -> Card:
 def _written(card: Card, home: Path, *, as_json: bool) -> int:
     from posenc_jax.verdict.card_files import with_earlier, write
 
-    card = with_earlier(card, home)
+    card = with_earlier(card, home, HOME.absolute())
+    for line in card.unequal:
+        tell(f"posenc: {line}")
     written = write(card, home)
     _print(card, as_json=as_json)
     (tell if as_json else show)(f"card: {written[-1 if as_json else 0]}")

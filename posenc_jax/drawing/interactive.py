@@ -195,7 +195,8 @@ def _lines(plot: Lines) -> Drawn:
         layout["annotations"] = [_note(word, plot.x.coordinate(start), 1, "x", "left", "top")]
     for value, name in plot.levels:
         layout["shapes"].append(_level(value))
-        at = _note(name, 1, plot.y.coordinate(value), "paper", "left", "middle", "y")
+        edge = plot.edge(value).replace("center", "middle")
+        at = _note(name, 1, plot.y.coordinate(value), "paper", "left", edge, "y")
         layout["annotations"].append(at | {"xshift": 4})
         beside = 46 + 7 * max(map(len, name.split("\n")))  # the name, then the buttons of the figure
         layout["margin"]["r"] = max(layout["margin"]["r"], beside)

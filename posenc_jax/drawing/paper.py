@@ -57,16 +57,16 @@ def figure_of(width: float, height: float) -> Iterator[Any]:
         yield Figure(figsize=(width, height), dpi=RESOLUTION, layout="constrained")
 
 
-def level(axes: Any, value: float, name: str) -> None:
-    """A dotted line at a value of y, its name to the right of the axes."""
+def level(axes: Any, value: float, name: str, edge: str) -> None:
+    """A dotted line at a value of y, its name to the right of the axes, with this edge at the line."""
     axes.axhline(value, color=MUTED, linewidth=0.8, linestyle=":", zorder=1)
-    at_side(axes, value, name, MUTED)
+    at_side(axes, value, name, MUTED, edge)
 
 
-def at_side(axes: Any, y: float, word: str, color: str) -> None:
+def at_side(axes: Any, y: float, word: str, color: str, edge: str = "center") -> None:
     """A word to the right of axes, at a value of y."""
     where = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points"}
-    axes.annotate(word, (1, y), **where, color=color, fontsize=7, va="center", annotation_clip=False)
+    axes.annotate(word, (1, y), **where, color=color, fontsize=7, va=edge, annotation_clip=False)
 
 
 def axes_of_lines(axes: Any) -> None:

@@ -127,6 +127,11 @@ class Lines(Plot):
             found.setdefault(line.panel, []).append(line)
         return found
 
+    def edge(self, level: float) -> Literal["top", "bottom", "center"]:
+        """The edge of a level's name that is at its line: of several levels the lowest has its name below."""
+        others = [own for own, _ in self.levels]
+        return "center" if len(others) == 1 else "top" if level == min(others) else "bottom"
+
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
 class Points(Plot):

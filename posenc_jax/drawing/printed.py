@@ -145,7 +145,7 @@ def draw_lines(axes: Any, plot: Lines, size: float = 8) -> dict[str, Any]:
         where = {"xycoords": ("data", "axes fraction"), "xytext": (2, -2), "textcoords": "offset points"}
         axes.annotate(word, (start, 1), **where, color=MUTED, fontsize=7, ha="left", va="top")
     for value, name in plot.levels:
-        level(axes, value, name)
+        level(axes, value, name, plot.edge(value))
     named: dict[str, Any] = {}
     for line in plot.lines:
         named.setdefault(line.name, _line(axes, plot, line))

@@ -84,6 +84,7 @@ class AblationInfo(TypedDict):
     shortcut: NotRequired[dict[str, str]]
     shortcut_score: NotRequired[dict[str, float | None]]
     task: dict[str, Json]
+    asks: NotRequired[dict[str, str]]
     config: Json
     environment: Json
     environments: dict[str, Json]

@@ -133,6 +133,7 @@ class TaskSummary:
 
     Attributes:
       slug: its name in files and anchors.
+      asks: what it asks, in words.
       kind, validation_kind: of its metric, and of what learning rates are chosen by.
       floors: length -> the score of the best answer that does not look at the input, where it is not ``chance``.
       shortcut, shortcut_score: an answer that reads everything but what is asked, and its mean over ``score_lengths``.
@@ -147,6 +148,7 @@ class TaskSummary:
 
     task_label: str
     slug: str
+    asks: str
     metric: str
     chance: float | None
     floors: dict[int, float]

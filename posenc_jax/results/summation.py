@@ -81,6 +81,7 @@ def _summarise_task(record: Record, task_label: str) -> TaskSummary:
     return TaskSummary(
         task_label=task_label,
         slug=file_name(task_label),
+        asks=info.get("asks", {}).get(task_label, ""),
         metric=metric,
         chance=info["chance"][task_label],
         floors={int(length): floor for length, floor in info.get("floors", {}).get(task_label, {}).items()},

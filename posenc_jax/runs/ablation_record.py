@@ -113,6 +113,7 @@ def write_record(directory: Path, config: Ablation, cells: list[StoredCell]) -> 
         "task_notes": {cell.table: cell.task.note for cell in config.runs if cell.task.note},
         "chance": {cell.table: chance_of(cell.task) for cell in config.runs},
         "task": {cell.table: to_json(cell.task) for cell in config.runs},
+        "asks": {cell.table: cell.task.asks for cell in config.runs},
         "config": to_json(config),
         "environment": _environment([group for cell in cells for group in cell.groups]),
         "environments": environments,

@@ -38,7 +38,8 @@ class Card:
       environments: versions, processor or device and commit of the runs, each once, whoever made them.
       seconds: of all runs behind it.
       elsewhere: what differs between these environments by which results differ by rounding.
-      unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding.
+      unequal: a line for every arm of a finished ablation that differs from its baseline in more than the encoding, and
+        for every earlier card that is of another version.
       earlier: the rows of earlier cards of the same encodings and baselines.
       twice: the encodings that did not learn a table, or whose baseline did not, beside all baselines there, trained
         once more with twice the steps.
@@ -71,8 +72,12 @@ class Card:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, one sentence an encoding and baseline; of few seeds it is called a hint."""
+        return self._sentences()
+
+    def _sentences(self, corrected: int = 0) -> tuple[str, ...]:
         end = "." if self.fewest >= CLAIM_SEEDS else f" ({self.fewest} seeds: a hint)."
-        said = (sentence(self.findings, label, baseline) for label in self.labels for baseline in self.baselines)
+        pairs = ((label, baseline) for label in self.labels for baseline in self.baselines)
+        said = (sentence(self.findings, *pair, corrected) for pair in pairs)
         return tuple(own.removesuffix(".") + end for own in said)
 
     @property
@@ -95,7 +100,7 @@ class Card:
     @property
     def headline(self) -> tuple[str, ...]:
         """The card in at most five sentences."""
-        of = self.sentences, self.measured, self.findings, self.kinds
+        of = self._sentences(self.corrected), self.measured, self.findings, self.kinds
         return headline(*of, self.seeds, self.earlier, self.corrected)
 
     @property

@@ -45,16 +45,21 @@ def write(card: Card, directory: Path) -> list[Path]:
     return [home / name for name in (*files, "card.json")]
 
 
-def with_earlier(card: Card, directory: Path) -> Card:
-    """The card, judged with the rows that cards in ``directory`` have of its encodings and baselines; a card that is
-    written again keeps those that it had.
+def with_earlier(card: Card, *directories: Path) -> Card:
+    """The card, judged with the rows that cards in these directories have of its encodings and baselines, whichever of
+    the two was judged; a card that is written again in the first one keeps those that it had. Cards of another version
+    are named in ``unequal``.
     """
-    own = directory / "cards" / _name(card) / "card.json"
-    files = [own] if own.exists() else sorted(own.parent.parent.glob("*/card.json"))
-    kept = [found for path in files if (found := read_json(path)).get("schema") == SCHEMA]
-    rows = [row for found in kept for row in (card_of(found).earlier if own.exists() else rows_of(found))]
+    own = (directories[0] / "cards" / _name(card) / "card.json").resolve()
+    files = {path.resolve(): read_json(path) for home in directories for path in sorted(home.glob("cards/*/card.json"))}
+    known = {path: found for path, found in files.items() if found.get("schema") == SCHEMA}
+    lost = (
+        f"cards/{path.parent.name} is of another version, so its rows are not known" for path in files.keys() - known
+    )
+    found = card_of(known[own]).earlier if own in known else [row for kept in known.values() for row in rows_of(kept)]
     pairs = {(label, baseline) for label in card.labels for baseline in card.baselines}
-    return judged(dataclasses.replace(card, earlier=tuple(r for r in rows if (r.label, r.baseline) in pairs)))
+    earlier = tuple(own for row in found for own in (row, row.turned) if (own.label, own.baseline) in pairs)
+    return judged(dataclasses.replace(card, earlier=earlier, unequal=(*card.unequal, *sorted(lost))))
 
 
 _LISTS = ("labels", "baselines", "seeds", "environments", "elsewhere", "unequal")
@@ -94,8 +99,10 @@ def _name(card: Card) -> str:
 
 
 def _unbroken(line: str) -> str:
-    """Escaped, with differences and their intervals on one line each."""
-    return re.sub(r"\S+ \[[^]]*\]", lambda found: found[0].replace(" ", "\u00a0").replace("-", "−"), escaped(line))
+    """Escaped, with differences and their intervals on one line each, and every p."""
+    return re.sub(
+        r"\S+ \[[^]]*\]|\(p [^)]*\)", lambda found: found[0].replace(" ", "\u00a0").replace("-", "−"), escaped(line)
+    )
 
 
 def page(card: Card, picture: bytes | None) -> str:

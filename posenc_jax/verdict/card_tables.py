@@ -1,5 +1,6 @@
 """The card as text: its first sentences and the table of findings, for a terminal, a page and a paper."""
 
+import dataclasses
 import math
 from collections.abc import Iterator
 
@@ -7,14 +8,14 @@ from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.latex import latex_table
 from posenc_jax.drawing.markdown import escaped
 from posenc_jax.drawing.quantities import NONE, p_value
-from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text
+from posenc_jax.drawing.text_table import TextTable, filled, markdown_table, text, without
 from posenc_jax.files.shapes import Json
 from posenc_jax.results.averages import hint
 from posenc_jax.statistics import at_ends, mean_interval
 from posenc_jax.verdict.card import Card
 from posenc_jax.verdict.cells import device
 from posenc_jax.verdict.coverage import coverage
-from posenc_jax.verdict.finding import ALPHA, TIED, Finding, listed
+from posenc_jax.verdict.finding import ALPHA, TIED, Finding, listed, with_p
 from posenc_jax.verdict.headline import effect, row_name, time_ratio
 from posenc_jax.verdict.looks import FACTOR, named, times
 from posenc_jax.verdict.measuring import Measured
@@ -22,8 +23,11 @@ from posenc_jax.verdict.rule import LEARNED
 
 
 def text_card(card: Card, width: int) -> str:
-    """The card for a terminal."""
-    return "\n".join([*filled(card.headline, width), "", text(table(card), width)])
+    """The card for a terminal: its headline, and the columns of its table that the page does not explain at length."""
+    own = dataclasses.replace(table(card, brief=True), title="", notes=())
+    for column in ("within", "detectable", "time", "parameters"):
+        own = without(own, column)
+    return "\n".join([*filled(card.headline, width), text(own, width)])
 
 
 def markdown_card(card: Card) -> str:
@@ -37,25 +41,29 @@ def latex_card(card: Card) -> str:
     return latex_table(table(card), f"tab:verdict-{card.label}") + "\n"
 
 
-def table(card: Card) -> TextTable:
-    """A row for each finding: the word, both scores, the difference, how sure it is, and what it costs."""
+def table(card: Card, *, brief: bool = False) -> TextTable:
+    """A row for each finding: the word, both scores, the difference, how sure it is, and what it costs; ``brief``: the
+    word as in figures.
+    """
     one, against = len(card.labels) == 1, len(card.baselines) == 1
     names = (*(() if one else ("encoding",)), "table", *(() if against else ("against",)))
+    p = f"p ({card.corrected} row{'s' * (card.corrected != 1)})"
     sides = (card.label if one else "encoding's", card.baselines[0] if against else "baseline")
     return TextTable(
         title=f"{card.label} against {', '.join(card.baselines)}",
-        columns=(*names, "result", "within", *sides, "difference [95 %]", "p", "detectable", "time", "parameters"),
+        columns=(*names, "result", "within", *sides, "difference [95 %]", p, "detectable", "time", "parameters"),
         align="l" * len(names) + "lrrrrrrrr",
-        entries=tuple(_row(card, found) for found in card.findings),
+        entries=tuple(_row(card, found, brief) for found in card.findings),
         notes=(
             *([few] if (few := hint(own.comparison.pairs for own in card.findings)) else []),
             f"Means over {len(card.seeds)} seeds ({named(card.seeds)}), paired: the same data and the same other "
-            "parameters. within: the mean scores of both at the trained lengths. p: two-sided, corrected for all rows "
-            f"by Holm's method{', those of the second training too' * (card.twice is not None)}; better and worse "
-            "require 0.05 or less. detectable: the smallest true difference that this many seeds find in 8 "
+            "parameters. within: the mean scores of both at the trained lengths. p: two-sided, corrected for so many "
+            f"rows by Holm's method{', in brackets after twice the steps' * (card.twice is not None)}; better and "
+            "worse require 0.05 or less. detectable: the smallest true difference that this many seeds find in 8 "
             "of 10 repeats, with this correction and whatever the other rows show. time, parameters: of a step of "
-            "training, divided by the baseline's; and of the model, beyond the baseline's. The intervals are not "
-            f'corrected, so one that excludes 0 may stand beside "no difference seen". {coverage(card)}',
+            "training, divided by the baseline's, where groups of seeds of one arm differ less than the arms do; and "
+            "of the model, beyond the baseline's. The intervals are not corrected, so one that excludes 0 may stand "
+            f'beside "no difference seen". {coverage(card)}',
             "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
             "of seeds. neither beats an answer that does not look: both score at most 0.02 above the most frequent "
             "answer of each length, for which no input is read. explained by a shortcut: the higher score is no more "
@@ -83,7 +91,7 @@ def table(card: Card) -> TextTable:
     )
 
 
-def _row(card: Card, found: Finding) -> tuple[str, ...]:
+def _row(card: Card, found: Finding, brief: bool) -> tuple[str, ...]:
     kind = card.kinds[found.table]
     ours, theirs = (card.measured[label][found.table] for label in (found.label, found.baseline))
     ratio, extra = time_ratio(ours, theirs), ours.num_parameters - theirs.num_parameters
@@ -92,15 +100,22 @@ def _row(card: Card, found: Finding) -> tuple[str, ...]:
         *(() if len(card.labels) == 1 else (found.label,)),
         found.table,
         *(() if len(card.baselines) == 1 else (found.baseline,)),
-        found.said,
+        found.brief if brief else found.said,
         " / ".join(NONE if mean is None else kind.show(mean) for mean in found.within),
         *(mean_text(own, kind) for own in (ours, theirs)),
         effect(found, kind),
-        NONE if found.p is None else p_value(found.p),
+        NONE if found.p is None else p_value(found.p) + _later(card, found) * (not brief),
         NONE if least is None or math.isinf(least) else kind.show(kind.outer(least)),
         NONE if ratio is None else f"×{ratio:.2f}",
         f"{extra:+,}" if extra else "0",
     )
+
+
+def _later(card: Card, found: Finding) -> str:
+    """In brackets the p of a row after training with twice the steps."""
+    row = (found.label, found.table, found.baseline)
+    later = () if card.twice is None or found.with_twice is None else card.twice.findings
+    return "".join(f" ({p_value(own.p)})" for own in later if (own.label, own.table, own.baseline) == row and own.p)
 
 
 def _looks(card: Card) -> Iterator[str]:
@@ -117,7 +132,7 @@ def _looks(card: Card) -> Iterator[str]:
         f"{len(seeds)} seeds ({named(seeds)}): {word} on {listed([*dict.fromkeys(on)])}"
         for (seeds, word), on in said.items()
     )
-    yield f"Earlier cards of this question in this directory: {'; '.join(words)}."
+    yield f"Earlier cards of this question: {'; '.join(words)}."
     if lower := [
         f"{' '.join(pair)} at {ALPHA / price:g}"
         for part in card.trainings
@@ -181,8 +196,8 @@ def _ties(card: Card) -> Iterator[str]:
         kept = "the one with the lowest loss in validation" if losses else "the lowest, as no losses were kept,"
         yield f"Several rates share the best score in validation, of which {kept} is taken: {', '.join(named_arms)}."
     if rows := [own for own in card.otherwise if own.way == TIED]:
-        labels = card.labels
-        said = (f"{row_name(own, labels, rows)} {own.word}, {effect(own, card.kinds[own.table])}" for own in rows)
+        names = (f"{row_name(own, card.labels, rows)} {with_p(own.word, own)}" for own in rows)
+        said = (f"{name}, {effect(own, card.kinds[own.table])}" for name, own in zip(names, rows))
         yield f"With the one of them that would be taken last: {'; '.join(said)}."
 
 

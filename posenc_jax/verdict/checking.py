@@ -14,7 +14,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.statistics import select_by_seed
 from posenc_jax.verdict.card import SCHEMA, Card, judged, record
 from posenc_jax.verdict.card_files import card_of
-from posenc_jax.verdict.card_tables import text_card
+from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.measuring import Measured, of_lengths
 from posenc_jax.verdict.question import KeptQuestion
 
@@ -44,7 +44,7 @@ def check(path: Path) -> tuple[Card, tuple[str, ...]]:
         differs.append(f"checksum: {error}")
     try:
         again = judged(_of_cells(card_of(kept)), _recomputed)
-        text_card(again, 100)  # a member that it cannot show is damaged as well
+        markdown_card(again)  # a member that it cannot show is damaged as well
         return again, (*differs, *_untried(again), *_differences(kept, _as_kept(record(again)), ""))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
         which = f": {error}" if isinstance(error, ValueError) else ""  # others name parts of this code

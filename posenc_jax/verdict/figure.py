@@ -8,8 +8,10 @@ from posenc_jax.drawing.paper import figure_of, legend, written
 from posenc_jax.drawing.plain import plain
 from posenc_jax.drawing.plots import Axis, IntervalRow, IntervalRows, Lines, PlotLine
 from posenc_jax.drawing.printed import draw_lines, draw_rows
+from posenc_jax.drawing.quantities import p_value
 from posenc_jax.drawing.style import FLOOR, INK, MUTED, Style, styles
 from posenc_jax.verdict.card import Card
+from posenc_jax.verdict.finding import of_rows
 from posenc_jax.verdict.headline import row_name
 
 _LOWER = "lower is better"
@@ -72,7 +74,7 @@ def _differences(card: Card) -> IntervalRows:
     return IntervalRows(
         slug="differences",
         title="Differences",
-        x=Axis(f"{who} minus {other}, 95 % interval over paired seeds"),
+        x=Axis(f"{who} minus {other}, 95 % interval over paired seeds; {of_rows(card.corrected)}"),
         y=Axis(),
         rows=tuple(
             IntervalRow(
@@ -81,7 +83,7 @@ def _differences(card: Card) -> IntervalRows:
                 mean=own.comparison.difference,
                 low=own.comparison.low,
                 high=own.comparison.high,
-                word=own.brief,
+                word=own.brief if own.p is None else f"{own.brief}, p {p_value(own.p)}",
             )
             for own in card.findings
             if own.comparison.low is not None and own.word != "not measurable here"

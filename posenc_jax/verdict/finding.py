@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
+from posenc_jax.drawing.quantities import p_value
 from posenc_jax.statistics import Comparison, Share, TwoTests
 from posenc_jax.statistics import Word as Tested
 
@@ -211,15 +212,29 @@ def in_prose(said: str, seeds: int) -> str:
     return f"no difference that {seeds} seeds can see{said[len(unseen) :]}" if said.startswith(unseen) else said
 
 
-def sentence(found: tuple[Finding, ...], label: str, baseline: str) -> str:
-    """A sentence on an encoding and one baseline, over all tables."""
+def with_p(name: str, found: Finding) -> str:
+    """A name, or a word, with the corrected p of its row, where that was tested."""
+    return name if found.p is None else f"{name} (p {p_value(found.p)})"
+
+
+def sentence(found: tuple[Finding, ...], label: str, baseline: str, corrected: int = 0) -> str:
+    """A sentence on an encoding and one baseline, over all tables, with every p if it says for how many rows these are
+    ``corrected``.
+    """
     rows = (one for one in found if (one.label, one.baseline) == (label, baseline))
     own = sorted(rows, key=lambda one: WORDS.index(one.word))
     of: dict[str, list[str]] = {}
     for one in own:
-        of.setdefault(in_prose(one.said, one.comparison.pairs), []).append(one.table)
+        named = with_p(one.table, one) if corrected else one.table
+        of.setdefault(in_prose(one.said, one.comparison.pairs), []).append(named)
+    family = f" ({of_rows(corrected)})" if corrected else ""
     parts = [f"{said} on {listed(names)}" for said, names in of.items()]
-    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}: {'; '.join(parts)}."
+    return f"{label} against {baseline}, {len(own)} table{'s' * (len(own) != 1)}{family}: {'; '.join(parts)}."
+
+
+def of_rows(corrected: int) -> str:
+    """What p is corrected for, in words."""
+    return f"p corrected for {corrected} row{'s' * (corrected != 1)}"
 
 
 def listed(names: list[str]) -> str:

@@ -189,6 +189,7 @@ def _measured(record: Record, cell: CellSummary, question: KeptQuestion) -> Meas
         memory=_memory(of.spec),
         question=of.config,
         milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
+        time_spread=training.spread if training else None,
         environments=environments_of(groups, RECORDED),
         untimed=() if cell.timing else (f"{cell.task_label} {cell.label}",),
     )

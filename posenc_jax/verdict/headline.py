@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from posenc_jax.data.score_kinds import ScoreKind
 from posenc_jax.drawing.quantities import difference, p_value
 from posenc_jax.statistics import CLAIM_SEEDS, Comparison, Share
-from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed
+from posenc_jax.verdict.finding import WORDS, Finding, in_prose, listed, of_rows, with_p
 from posenc_jax.verdict.looks import EarlierRow, named
 from posenc_jax.verdict.measuring import Measured
 
@@ -36,8 +36,8 @@ def headline(
     pairs = dict.fromkeys((own.label, own.baseline) for own in findings)
     rows = [(row_name(own, labels, findings), own) for own in findings]
     return (
-        sentences[0] if len(sentences) == 1 else _by_word(rows),
-        _most_certain(rows, kinds, corrected),
+        sentences[0] if len(sentences) == 1 else _by_word(rows, corrected),
+        _most_certain(rows, kinds),
         _seeds(findings, seeds, earlier),
         f"Cost: {_some((_cost(measured, *pair) for pair in pairs), '; ')}.",
         *_missed(rows, kinds, len(seeds)),
@@ -73,22 +73,22 @@ def share(own: Share) -> str:
     return f"{own.solving} of {own.of} [{own.low:.2f}, {own.high:.2f}]"
 
 
-def _by_word(rows: list[tuple[str, Finding]]) -> str:
-    """The rows of each word with its qualification."""
+def _by_word(rows: list[tuple[str, Finding]], corrected: int) -> str:
+    """The rows of each word with its qualification, and their p."""
     of: dict[str, list[str]] = {}
     for name, own in sorted(rows, key=lambda row: WORDS.index(row[1].word)):
-        of.setdefault(in_prose(own.said, own.comparison.pairs), []).append(name)
-    return f"{len(rows)} rows: {'; '.join(f'{said}: {_some(names)}' for said, names in of.items())}."
+        of.setdefault(in_prose(own.said, own.comparison.pairs), []).append(with_p(name, own))
+    parts = (f"{said}: {_some(names)}" for said, names in of.items())
+    return f"{len(rows)} rows ({of_rows(corrected)}): {'; '.join(parts)}."
 
 
-def _most_certain(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], corrected: int) -> str:
+def _most_certain(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind]) -> str:
     blind = "neither beats an answer that does not look"
     tested = [(own.p, name, own) for name, own in rows if own.p is not None and own.word != blind]
     if not tested:
         return "No difference could be tested."
     p, name, own = min(tested, key=lambda one: one[0])
-    least, family = p_value(p).replace("< ", "below "), f"{corrected} row{'s' * (corrected != 1)}"
-    return f"Smallest p: {least}, corrected for {family}, for {name}: {effect(own, kinds[own.table])}."
+    return f"Smallest p: {p_value(p)}, for {name}: {effect(own, kinds[own.table])}."
 
 
 def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple[EarlierRow, ...]) -> str:
@@ -104,15 +104,17 @@ def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple
 def _cost(measured: Mapping[str, Mapping[str, Measured]], label: str, baseline: str) -> str:
     shared = [(own, measured[baseline][name]) for name, own in measured[label].items() if name in measured[baseline]]
     ratios = [ratio for ours, theirs in shared if (ratio := time_ratio(ours, theirs)) is not None]
-    time = f"{statistics.median(ratios):.2f} times {baseline}'s time per step" if ratios else "times are not known"
+    time = f"{statistics.median(ratios):.2f} times {baseline}'s time per step; " if ratios else ""
     own, other = (max(side.num_posenc_parameters for side in of) for of in zip(*shared))
-    return f"{label}: {time}; {own:,} parameters of the encoding ({baseline}: {other:,})"
+    return f"{label}: {time}{own:,} parameters of the encoding ({baseline}: {other:,})"
 
 
 def time_ratio(ours: Measured, theirs: Measured) -> float | None:
-    """The time of a step of training, divided by that of another arm."""
-    times = ours.milliseconds_per_step, theirs.milliseconds_per_step
-    return times[0] / times[1] if times[0] and times[1] else None
+    """The time of a step of training, divided by that of another arm; None where groups of one arm differ as much."""
+    if not (ours.milliseconds_per_step and theirs.milliseconds_per_step and ours.time_spread and theirs.time_spread):
+        return None
+    ratio = ours.milliseconds_per_step / theirs.milliseconds_per_step
+    return ratio if max(ratio, 1 / ratio) > max(ours.time_spread, theirs.time_spread) else None
 
 
 def _missed(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], seeds: int) -> Iterable[str]:

@@ -1,7 +1,7 @@
 """Looks: what earlier cards said of the rows of a card, and what it costs to look again.
 
 Seeds that are added until a word comes would say "better" or "worse" of equal arms in far more than 5 of 100 questions.
-So looks have a fixed schedule. A row is an encoding, a table and a baseline, each with its config.
+So looks have a fixed schedule. A row is two encodings and a table, each with its config.
 
 - A row is judged at 0.05 for the first time, and at a tenth of its last level for each earlier look that saw no
   difference in it: at 0.005, 0.0005 and so on. All looks together have at most 0.05 (1 + 0.1 + 0.01 + ...) < 0.056, and
@@ -46,6 +46,12 @@ class EarlierRow(NamedTuple):
     def row(self) -> tuple[str, ...]:
         """What the row is, its seeds apart."""
         return (self.label, self.table, self.baseline, *self.configs)
+
+    @property
+    def turned(self) -> "EarlierRow":
+        """The same comparison as a row of the other arm."""
+        word = {"better": "worse", "worse": "better", "did not learn": "better"}.get(self.word, self.word)
+        return self._replace(label=self.baseline, baseline=self.label, configs=self.configs[::-1], word=word)
 
 
 def rows_of(card: Json) -> list[EarlierRow]:

@@ -43,6 +43,7 @@ class Measured(JudgedCell):
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`),
         and of the models at the last of the learning rates that tie in validation.
       milliseconds_per_step: of training one model, excluding compilation; None where its groups do not say.
+      time_spread: that of its slowest group, divided by that of its fastest; None where that is not known.
       seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
         and the first three are not in it.
       memory: of attention with the encoding on an accelerator, in words.
@@ -57,6 +58,7 @@ class Measured(JudgedCell):
     in_range: Mapping[int, float] = dataclasses.field(default_factory=dict)
     otherwise: Mapping[Scored, Mapping[int, float]] = dataclasses.field(default_factory=dict)
     milliseconds_per_step: float | None = None
+    time_spread: float | None = None
     environments: tuple[Json, ...] = ()
     untimed: tuple[str, ...] = ()
 
@@ -192,5 +194,6 @@ def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Me
     return dataclasses.replace(
         measured,
         milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
+        time_spread=training.spread if training else None,
         seconds=measured.seconds + timing.compiling + sum(phase.seconds for phase in timing.measured.values()),
     )

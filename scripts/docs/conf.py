@@ -137,7 +137,8 @@ def formula(writer, node):
 def left_out(app, kind, name, value, skip, options):
     """Of modules all classes and functions are listed, but constants elsewhere; fields of tuples are in a signature."""
     if kind == "module" and not name.startswith("_"):
-        return not (inspect.isclass(value) or inspect.isroutine(value))
+        above = name in (options.exclude_members or ())
+        return above or not (inspect.isclass(value) or inspect.isroutine(value))
     return True if isinstance(value, collections._tuplegetter) else None
 
 

@@ -13,6 +13,13 @@ from pathlib import Path
 from posenc_jax.show.lead import first_paragraph
 
 ROOT = Path(__file__).resolve().parent.parent.parent
+IMPORTED = {
+    "posenc_jax.encodings": (
+        *("parse", "spec", "Dims", "init_slot", "embed", "layer_inputs", "attend", "Sequence", "PositionalEncoding"),
+        "sinusoidal",
+    )
+}
+"""Package -> the names that people import from it, which its page begins with."""
 LARGEST_PAGE = 150_000
 """Bytes of source that are documented on one page."""
 LONGEST_VALUE = 100
@@ -35,7 +42,7 @@ def packages() -> dict[str, dict[str, Path]]:
 def pages(package: str) -> dict[str, str]:
     """The pages of one package by name: its docstring and its modules, or, where that is too long, a page of each."""
     _, *modules = files = packages()[package]
-    parts = [f"# {package}", _documented(package, files[package])]
+    parts = [f"# {package}", *_imported(package), _documented(package, files[package])]
     if modules:
         parts.append(f"## Modules\n\n{summaries(modules)}")
     if sum(path.stat().st_size for path in files.values()) <= LARGEST_PAGE:
@@ -65,6 +72,15 @@ def summaries(names: Iterable[str]) -> str:
     return restructured("\n".join(f"- :py:obj:`~{name}`: {first_paragraph(doc)}" for name, doc in found.items()))
 
 
+def _imported(package: str) -> Iterator[str]:
+    """What people import from a package, documented under the path that they write."""
+    names = [f"{package}.{name}" for name in IMPORTED.get(package, ())]
+    if names:
+        kinds = ("class" if inspect.isclass(pydoc.locate(name)) else "function" for name in names)
+        own = "\n\n".join(f".. auto{kind}:: {name}" for kind, name in zip(kinds, names))
+        yield f"## What you import\n\n{summaries(names)}\n\n{restructured(own)}\n\n## The package"
+
+
 def described(cls: type) -> str:
     """The signature and the docstring of a class on a page other than that of its module, to which links lead."""
     return restructured(f".. autoclass:: {cls.__module__}.{cls.__qualname__}\n   :no-index:")
@@ -76,7 +92,9 @@ def restructured(text: str) -> str:
 
 
 def _documented(module: str, path: Path) -> str:
-    options = "members:", "show-inheritance:", "ignore-module-all:"
+    options = ["members:", "show-inheritance:", "ignore-module-all:"]
+    if module in IMPORTED:  # which are documented above
+        options.append(f"exclude-members: {', '.join(IMPORTED[module])}")
     lines = [f".. automodule:: {module}", *(f"   :{option}" for option in options), "", *_constants(path)]
     return restructured("\n".join(lines))
 

@@ -20,14 +20,19 @@ FIRST = {
 }
 """The encoding whose picture stands for a family."""
 FOUND = (
-    ("periodicity", "periodicity/side-lobes.png", "Do models take position 68 for 5?"),
-    ("length_generalisation", "length_generalisation/rsc.png", "Which encodings reach unseen lengths?"),
-    ("context", "context/loss.png", "How does a trained model read twice as far?"),
-    ("verdicts", "verdicts/pope-against-rope.png", "Is PoPE better than RoPE?"),
-    ("translation", "translation/help-en-de.png", "Which encoding translates best?"),
-    ("position_or_token", "position_or_token/errors.png", "Can a sum of token and position be taken apart?"),
+    ("periodicity", "periodicity/position-of-d-model-8.png", (0, 60, 640, 440), "Do models take position 68 for 5?"),
+    (
+        "length_generalisation",
+        "length_generalisation/rsc.png",
+        (0, 0, 1390, 870),
+        "Which encodings reach new lengths?",
+    ),
+    ("context", "context/loss.png", (40, 65, 540, 370), "How does a trained model read twice as far?"),
+    ("verdicts", "verdicts/together/means.png", None, "Which encoding scores highest on three tasks?"),
+    ("translation", "translation/help-en-de.png", (0, 0, 1390, 870), "Which encoding translates best?"),
+    ("position_or_token", "position_or_token/errors.png", (0, 0, 600, 400), "Can token and position be taken apart?"),
 )
-"""Page, picture and question of the experiments that are shown."""
+"""Page, picture, the box of its panel that is shown (None: all), and question of the experiments that are shown."""
 EXPLORER = "explorer.html"
 DOORS = (
     (
@@ -52,11 +57,16 @@ def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
     Args:
       counts: how many methods each family has.
     """
+    from PIL import Image  # matplotlib brings it along
+
     from posenc_jax.show.explorer import page
 
     shown = small / "gallery"
     shown.mkdir(parents=True, exist_ok=True)
-    for picture in (*(f"experiments/{picture}" for _, picture, _ in FOUND), *(door[1] for door in DOORS)):
+    for _, picture, box, _ in FOUND:
+        with Image.open(ROOT / "experiments" / picture) as image:
+            image.crop(box).save(shown / Path(picture).name)
+    for _, picture, *_ in DOORS:
         shutil.copyfile(ROOT / picture, shown / Path(picture).name)
     (small / EXPLORER).write_text(page())
     families = [
@@ -71,7 +81,7 @@ def filled(text: str, counts: Mapping[str, int], small: Path) -> str:
     ]
     experiments = [
         (f"experiments/{name}.html", f"gallery/{Path(picture).name}", question, "an experiment")
-        for name, picture, question in FOUND
+        for name, picture, _, question in FOUND
     ]
     doors = [(link, f"gallery/{Path(picture).name}", title, about) for link, picture, title, about in DOORS]
     for name, own in (("doors", doors), ("encodings", families), ("experiments", experiments)):

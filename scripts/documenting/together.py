@@ -123,7 +123,7 @@ def _corrected(own: Known) -> str:
     return (
         f"Each card is corrected for its own rows only. Corrected for all {len(every)} rows of the cards together, "
         f"{_held(every)}: the [verdicts]({_UP}/verdicts/README.md) have both results of every row, and all scores. "
-        f"At [three sizes]({_UP}/sizes/README.md) of the model, {listed([*WIDTHS])}, {_same(own)} (better, no "
+        f"At [three sizes]({_UP}/sizes/README.md) of the model, {listed([*WIDTHS])}, {_same(own, every)} (better, no "
         "difference seen and so on)."
     )
 
@@ -134,11 +134,22 @@ def _held(every: list[verdicts.OfAll]) -> str:
     return f"{sum(not one.lost for one in words)} of {len(words)} differences stay significant"
 
 
-def _same(own: Known, table: str = "") -> str:
-    """How many of the encodings of three sizes have the same word at each of them."""
-    words = [found for (_, name), found in own.sizes.items() if table in ("", name)]
+def _same(own: Known, every: list[verdicts.OfAll]) -> str:
+    """How many of the rows whose encodings were trained at three sizes have the same word at each of them."""
+    specs = [(one.card.measured[one.found.label][one.found.table].spec, one.found.table) for one in every]
+    words = [own.sizes[key] for spec, table in specs if (key := (spec.partition("(")[0], table)) in own.sizes]
     kept = sum(len(found) == 1 for found in words)
     return f"{kept} of {len(words)} words are the same at all sizes"
+
+
+def _firm(own: Known, of: str, which: Callable[[Finding], bool]) -> str:
+    """How many words of these rows hold when all cards are corrected together, and at three sizes."""
+    every = verdicts.together(own.cards)
+    rows = [one for one in every if which(one.found)]
+    return (
+        f"of the {len(rows)} rows {of}, corrected for all {len(every)} of the cards, {_held(rows)}; of those trained "
+        f"at {listed([*WIDTHS])}, {_same(own, rows)}"
+    )
 
 
 _ORDERLESS = "cannot learn the task with any number of steps, since in an encoder it cannot tell positions apart"
@@ -182,9 +193,9 @@ def _together(own: Known, tables: str) -> str:
     return (
         f"**The mean over tables** ({tables}): {_linked(own, best)} has the highest, {_shown(best.mean)}, and "
         f"{base.label} has {_shown(base.mean)}; the interval over seeds is entirely above that of {base.label} for "
-        f"{_names(own, above)}, and entirely below it for {_names(own, below)}. With so few tables, one can decide a "
-        "mean: the results of each are further down. *Not known*: other tasks, since these tables are not a sample of "
-        "all tasks."
+        f"{_names(own, above)}, and entirely below it for {_names(own, below)}; {_of_named(own, [*above, *below])}. "
+        "With so few tables, one can decide a mean: the results of each are further down. *Not known*: other tasks, "
+        "since these tables are not a sample of all tasks."
     )
 
 
@@ -197,23 +208,31 @@ def _improvements(own: Known, tables: str) -> str:
     return (
         f"**How often a run is better** ({tables}): a run scores above a run of {_baseline(own).label} more often than "
         f"not with {_names(own, above)}, most often with {_linked(own, best)}, {_shown(found)}; less often than not "
-        f"with {_names(own, below)}; for {_names(own, rest)} the interval includes one half. *Not known*: how much is "
-        "gained (see the scores of the verdicts), and whether this holds at another budget."
+        f"with {_names(own, below)}; for {_names(own, rest)} the interval includes one half; "
+        f"{_of_named(own, [*above, *below])}. *Not known*: how much is gained (see the scores of the verdicts), and "
+        "whether this holds at another budget."
     )
+
+
+def _of_named(own: Known, named: list[Aggregate]) -> str:
+    """How firm the words of these encodings are."""
+    labels = {one.label for one in named}
+    return _firm(own, f"of these {len(labels)} encodings", lambda found: found.label in labels)
 
 
 def _within(own: Known) -> str:
     missed = [(path, one, found) for path, one in own.cards for found in one.findings if found.learned[0] is False]
     unable = [row for row in missed if row[1].orderless(row[2].label, row[2].table)]
     reached = [row for row in missed if row[2].with_twice is not None and row[2].learned_with_twice[0]]
+    firm = _firm(own, "named here", lambda found: found.learned[0] is False)
     return (
         f"**Inputs no longer than those of training**: {len(own.cards) - len({row[0] for row in missed})} of "
         f"{len(own.cards)} encodings cover at least {100 * LEARNED:.0f} % of the way from the floor to the best score "
         f"on every table; the others are {_with_tables([row for row in missed if row not in unable])} (with twice the "
         f"steps, {_with_tables(reached)} reached this level), and {_with_tables(unable)}, which in an encoder cannot "
-        "tell positions apart, so that more steps cannot help. The floor is what the best answer gets that does not "
-        f"look at the input. *Not known*: whether encodings differ above {100 * LEARNED:.0f} %, which these tables are "
-        "too easy to show."
+        f"tell positions apart, so that more steps cannot help; {firm}. The floor is what the best answer gets that "
+        f"does not look at the input. *Not known*: whether encodings differ above {100 * LEARNED:.0f} %, which these "
+        "tables are too easy to show."
     )
 
 
@@ -287,40 +306,30 @@ def _shown(found: tuple[float, float, float]) -> str:
 def _means(own: Known) -> str:
     first = own.cards[0][1]
     base = _baseline(own).label
-    costs = {card.label: _cost(card) for _, card in own.cards} | {base: (0.0, 1.0)}
+    extra = {card.label: _extra(card) for _, card in own.cards} | {base: 0.0}
     rows = []
     for one in own.aggregates:
-        parameters, time = costs[one.label]
         better = "-" if one.improvement is None else _shown(one.improvement)
-        rows.append([_linked(own, one), _shown(one.mean), better, f"{parameters:,.0f}", f"{time:.2f}"])
-    columns = (
-        *("encoding", "mean over tables [95 %]", f"probability of improvement over {base} [95 %]"),
-        *("extra parameters", f"time per step / {base}'s"),
-    )
+        rows.append([_linked(own, one), _shown(one.mean), better, f"{extra[one.label]:,.0f}"])
+    improvement = f"probability of improvement over {base} [95 %]"
+    columns = ("encoding", "mean over tables [95 %]", improvement, "extra parameters")
     grids = listed([f"{_grids(own, name)} on {code(name)}" for name in first.tables])
     same = "the same" if same_baseline([card for _, card in own.cards]) else "not the same"
     return (
-        f"{grid(columns, 'lrrrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
+        f"{grid(columns, 'lrrr', rows)}\n\nThe tables are {listed([code(name) for name in first.tables])}, which all "
         f"{len(own.cards)} cards have, with {span(len(card.seeds) for _, card in own.cards)} seeds each. The runs of "
         f"{base} are {same} in all cards. The grids of learning rates differ between cards: an arm has {grids}. A rank "
-        "across cards thus also depends on these grids, and on parameters and time. The last two columns compare an "
-        f"encoding with {base} in its own card, as medians over the tables: the parameters that it has more, and its "
-        f"time per step as a multiple of {base}'s, which is rough, since the machine also had other work. For "
+        "across cards thus also depends on these grids, and on parameters and time. The last column "
+        f"has the parameters that an encoding has more than {base} in its own card, as the median over the tables. For "
         f"Transformer-XL, which has the most, [a card]({_UP}/verdicts/README.md#with-as-many-parameters) also compares "
         f"with a wider {base}."
     )
 
 
-def _cost(card: Card) -> tuple[float, float]:
-    """Extra parameters and relative time per step, medians over tables."""
+def _extra(card: Card) -> float:
+    """Extra parameters, the median over tables."""
     pairs = [(card.measured[card.label][name], card.measured[card.baselines[0]][name]) for name in card.tables]
-    times = [
-        ours.milliseconds_per_step / theirs.milliseconds_per_step
-        for ours, theirs in pairs
-        if ours.milliseconds_per_step is not None and theirs.milliseconds_per_step
-    ]
-    extra = [ours.num_parameters - theirs.num_parameters for ours, theirs in pairs]
-    return statistics.median(extra), statistics.median(times)
+    return statistics.median(ours.num_parameters - theirs.num_parameters for ours, theirs in pairs)
 
 
 def _grids(own: Known, name: str) -> str:
@@ -341,7 +350,7 @@ def _words_table(own: Known) -> str:
             if column in row
         ]
         every = [one for one in verdicts.together(own.cards) if one.found.table == column]
-        firm = f"{_held(every)}; {_same(own, column)}" if every else "-"
+        firm = f"{_held(every)}; {_same(own, every)}" if every else "-"
         rows.append([not_tests.of_verdicts(column), _by_word(found), firm])
     columns = "table", "result", f"corrected for all {len(verdicts.together(own.cards))} rows; at {listed([*WIDTHS])}"
     return grid(columns, "lll", rows)

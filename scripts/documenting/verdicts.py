@@ -80,7 +80,9 @@ def evidence() -> tuple[Evidence, ...]:
 
 
 def rejudged(path: Path) -> Card:
-    """The card in a file by the rule as it is, with floors, which are measured for a file that has none."""
+    """The card in a file by the rule as it is, with the shortcuts that tasks declare, and floors, which are measured
+    for a file that has none.
+    """
     kept = unseal(path.read_bytes())
     lacking = {name for name, own in kept["tables"].items() if "floors" not in own}
     return judged(_floored(card_of(kept), lacking, path.with_suffix(".py")), of_lengths)
@@ -89,13 +91,12 @@ def rejudged(path: Path) -> Card:
 def _floored(card: Card, lacking: set[str], file: Path) -> Card:
     """The card with floors of these tables; ``file``: where the task of a question stands that is no table's."""
     asked = dict(card.tables)
-    for name in lacking & asked.keys():
-        own, lengths = asked[name], (*asked[name].trained_lengths, *asked[name].score_lengths)
-        task = _task(name, file)
-        if task is not None:
+    for name, own in card.tables.items():
+        if (task := _task(name, file)) is not None:
             score = task.shortcut_score(own.score_lengths)
-            own = dataclasses.replace(own, shortcut=task.shortcut, shortcut_score=score)
-            asked[name] = own.with_floors(floors(task, dict.fromkeys(lengths)))
+            asked[name] = dataclasses.replace(own, shortcut=task.shortcut, shortcut_score=score)
+            lengths = dict.fromkeys((*own.trained_lengths, *own.score_lengths))
+            asked[name] = asked[name].with_floors(floors(task, lengths) if name in lacking else own.floors)
     twice = None if card.twice is None else _floored(card.twice, lacking, file)
     return dataclasses.replace(card, tables=asked, twice=twice)
 

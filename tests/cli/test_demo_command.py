@@ -1,6 +1,7 @@
 """The demo's scores beside those of the committed run."""
 
 import json
+from pathlib import Path
 
 from synthetic_ablation import write_ablation
 
@@ -16,3 +17,16 @@ def test_scores_stand_beside_the_committed_ones(tmp_path, printed, monkeypatch):
     assert f"Committed: {json.loads(COMMITTED.read_text())['environment']['cpu']}." in said
     other = printed("demo", "--directory", str(tmp_path), "--seeds", "0")
     assert "Committed" not in other  # the committed run has other settings
+
+
+def test_how_far_a_seed_moves_on_another_processor_is_that_of_the_records():
+    """The code of both records gives the same bits on one machine, as their page says."""
+    records = COMMITTED, COMMITTED.with_name("before.json")
+    now, before = (json.loads(file.read_text())["tables"]["rsc"]["seeds"] for file in records)
+    moved = {label: max(abs(now[label][s] - before[label][s]) for s in now[label]) for label in now.keys() & before}
+    most = f"{max(moved.values()):.2f}"
+    assert max(moved, key=moved.get) == "t5"
+    assert f"a seed has moved by {most}" in Path("posenc_jax/cli/demo.py").read_text()
+    assert f"[a seed has moved by {most}]" in Path("README.md").read_text()
+    said = Path("scripts/docs/reliability.md").read_text()
+    assert f"T5 on the demo's task has moved by {most}, and one of ALiBi by {moved['alibi']:.2f}" in said

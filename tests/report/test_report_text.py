@@ -1,5 +1,6 @@
 """Reports of tasks on text: scores from 0 to 100, perplexity, lengths that stand for ranges, no unseen lengths."""
 
+import dataclasses
 import json
 import math
 import re
@@ -121,6 +122,15 @@ def test_axes_of_perplexity_and_of_text_lengths_are_logarithmic(perplexity, tran
     shade = next(shape for shape in chrf["shapes"] if shape["type"] == "rect")
     assert (shade["x0"], shade["x1"]) == (pytest.approx(10 ** chrf["xaxis"]["range"][0]), 32)
     assert render(plots.curves(perplexity, style))["png"][:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_a_section_is_called_by_what_its_task_asks(perplexity, tmp_path):
+    found = summarise(read_record(tmp_path / "a"))
+    assert '<h2 id="lm">lm</h2>' in page.page(found), "of ablations that do not say it"
+    asked = dataclasses.replace(perplexity, asks="Guess the next token")
+    html = page.page(dataclasses.replace(found, tasks=(asked,)))
+    assert '<h2 id="lm">Guess the next token (lm)</h2>' in html
+    assert '<a href="#lm">Guess the next token (lm)</a>' in html
 
 
 def test_perplexity_by_position_is_a_figure_and_a_table(perplexity, tmp_path):

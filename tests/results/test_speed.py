@@ -36,7 +36,7 @@ def test_groups_are_added_up(tmp_path):
     write(tmp_path, more, phase("train", 40.0), phase("validate", 1.0, steps=0), phase("evaluate again", 7.0), group=1)
     found, _ = read_timing(tmp_path)
     assert found.planned == {"train": 90.0}
-    assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0)
+    assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0, spread=2.0)
     assert found.measured["train"].mfu == pytest.approx(0.2)
     assert found.compiling == 11.5
     assert set(found.measured) == {"train", "validate"}

@@ -44,6 +44,7 @@ def arm(label, name):
         in_range=dict.fromkeys(own, 1.0),
         otherwise=others,
         milliseconds_per_step=2.5,
+        time_spread=1.1,
         seconds=60.0,
         num_parameters=1000,
         num_posenc_parameters=10,
@@ -71,10 +72,11 @@ def card():
 
 SENTENCE = "mine against rope, 2 tables: better on copy; not measurable here on even_pairs."
 LINES = (
-    SENTENCE,
-    "Smallest p: below 0.001, corrected for 2 rows, for copy: +0.500 [0.496, 0.504].",
+    "mine against rope, 2 tables (p corrected for 2 rows): better on copy (p < 0.001); not measurable here on "
+    "even_pairs.",
+    "Smallest p: < 0.001, for copy: +0.500 [0.496, 0.504].",
     "Paired seeds: 8.",
-    "Cost: mine: 1.00 times rope's time per step; 10 parameters of the encoding (rope: 10).",
+    "Cost: mine: 10 parameters of the encoding (rope: 10).",
 )
 
 
@@ -82,10 +84,12 @@ def test_text(card):
     said = text_card(card, 100)
     assert " ".join(said.partition("\n\n")[0].split()) == " ".join(LINES)
     assert max(map(len, said.splitlines())) <= 100
-    assert re.search(r"copy +better +1\.000 +0\.700 +0\.200 +\+0\.500 +< 0\.001 +0\.007 +×1\.00 +0\n +/ +\[0", said)
+    assert re.search(r"table +result +mine +rope +difference \[95 %\] +p \(2 rows\)\n", said)
+    assert re.search(r"copy +better +0\.700 +0\.200 +\+0\.500 \[0\.496, 0\.504\] +< 0\.001\n", said)
+    assert said.endswith("even_pairs  not measurable here  0.501  0.500                 +0.001           -\n\n")
 
 
-@pytest.mark.parametrize(("milliseconds", "said"), [(2.5, "×1.00"), (3.0, "×1.20"), (1.0, "×0.40"), (None, "-")])
+@pytest.mark.parametrize(("milliseconds", "said"), [(2.5, "-"), (3.0, "×1.20"), (1.0, "×0.40"), (None, "-")])
 def test_each_row_has_its_costs(card, milliseconds, said):
     cells = {
         name: dataclasses.replace(own, milliseconds_per_step=milliseconds, num_parameters=1020)
@@ -121,7 +125,7 @@ def test_every_form_says_the_same(card):
     assert data["otherwise"][0]["comparison"]["difference"] == pytest.approx(0.4)
     assert data["measured"]["mine"]["copy"]["scores"]["0"] == arm("mine", "copy").scores[0]
     assert data["measured"]["mine"]["copy"]["learning_rates"]["7"] == 1e-3
-    assert "\n".join(f"- {line}" for line in LINES).replace("_", "\\_") in markdown_card(card)
+    assert "\n".join(f"- {line}" for line in LINES) in re.sub(r"\\([_<])", r"\1", markdown_card(card))
     assert r"\caption{mine against rope" in latex_card(card)
     html = page(card, b"\x89PNG" + bytes(12) + (600).to_bytes(4, "big"))
     plain = html.replace("\u00a0", " ").replace("−", "-")

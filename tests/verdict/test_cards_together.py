@@ -100,6 +100,28 @@ def test_the_page_says_how_many_words_hold(known):
     assert f"{sum(total)} of {len(total)} differences stay significant" in together.page(known)
 
 
+def test_the_sentences_say_how_many_of_their_own_words_hold(known):
+    """Of the encodings or rows that a sentence names, counted from the files."""
+    kept = {card["label"]: card for card in (json.loads(file.read_text()) for file in CARDS)}
+    firm = {(one.found.label, one.found.table): one for one in together.verdicts.together(known.cards)}
+    said = [own.partition("*Not known*")[0] for own in together.sentences(known)[:3]]
+    by_mean = {name for name in kept if f"[{together.named(name)}]" in said[0]}
+    often = {
+        one.label
+        for one in known.aggregates
+        if one.improvement and not one.improvement.low <= 0.5 <= one.improvement.high
+    }
+    rows = [[row for row in firm if row[0] in labels] for labels in (by_mean, often)]
+    rows.append([row for row, one in firm.items() if one.found.learned[0] is False])
+    for text, of in zip(said, rows):
+        differ = [firm[row] for row in of if firm[row].found.word in ("better", "worse", "did not learn")]
+        held = sum(own.word != "no difference seen" for own in differ)
+        specs = [(kept[name]["measured"][name][table]["spec"].partition("(")[0], table) for name, table in of]
+        sizes = [len(known.sizes[own]) == 1 for own in specs if own in known.sizes]
+        assert f"{held} of {len(differ)} differences stay significant; of those trained at d32, d64 and d128, " in text
+        assert f"{sum(sizes)} of {len(sizes)} words are the same at all sizes" in text
+
+
 def test_arms_of_published_tables_have_words_beside_rope():
     results = read_results(ROOT / "experiments" / "tables" / "perplexity" / "results.json")
     found = {cell.label: own for cell, own in published(results)}

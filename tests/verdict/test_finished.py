@@ -57,11 +57,21 @@ def test_json_is_what_the_file_holds_and_is_checked_like_it(ablation, capsys):
     assert capsys.readouterr().out == printed.out
 
 
+def test_a_card_elsewhere_knows_those_of_the_default_directory(ablation):
+    without_runs(ablation)
+    asked = ["verdict", "--on", "abl", "--tables", "rsc"]
+    assert [main(asked), main([*asked, "--directory", "elsewhere"])] == [3, 3]
+    (card,) = Path("elsewhere").glob("cards/*/card.json")
+    assert [own["label"] for own in json.loads(card.read_text())["earlier"]] == ["nope", "t5"]
+
+
 def test_several_arms_are_one_family(ablation, capsys):
     without_runs(ablation)
     assert main(["verdict", "--on", "abl", "--tables", "rsc"]) == 3
     said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("2 rows: better: nope, t5. Smallest p: 0.002, corrected for 2 rows, for nope: +0.9")
+    assert said.startswith(
+        "2 rows (p corrected for 2 rows): better: nope (p 0.002), t5 (p 0.002). Smallest p: 0.002, for nope: +0.9"
+    )
     assert "corrected for 2 rows" in said
     together = judge_ablation(ablation, tables=["rsc"])
     alone = judge_ablation(ablation, ["T5"], tables=["rsc"])

@@ -33,8 +33,8 @@ def of_pairs(found, pairs):
 def lines(*findings, seeds=8, sentences=(SENTENCE,), **times):
     """The sentences of findings that have a pair of every seed, unless they say how many."""
     findings = tuple(of_pairs(own, min(own.comparison.pairs, seeds)) for own in findings)
-    labels = {"mine": {"milliseconds_per_step": 3.0, "num_posenc_parameters": 1234}}
-    labels |= {own.baseline: {"milliseconds_per_step": 2.0} for own in findings}
+    labels = {"mine": {"milliseconds_per_step": 3.0, "time_spread": 1.1, "num_posenc_parameters": 1234}}
+    labels |= {own.baseline: {"milliseconds_per_step": 2.0, "time_spread": 1.2} for own in findings}
     found = {
         label: {own.table: measured({}, label, **fields | times) for own in findings}
         for label, fields in labels.items()
@@ -51,7 +51,7 @@ CASES = {
         {},
         (
             SENTENCE,
-            "Smallest p: below 0.001, corrected for 4 rows, for copy: +0.200 [0.180, 0.220].",
+            "Smallest p: < 0.001, for copy: +0.200 [0.180, 0.220].",
             "Paired seeds: 8.",
             COST,
             "Differences that 8 seeds often miss: below 0.124 for bucket_sort.",
@@ -62,7 +62,7 @@ CASES = {
         {},
         (
             SENTENCE,
-            "Smallest p: below 0.001, corrected for 2 rows, for copy: +0.200 [0.180, 0.220].",
+            "Smallest p: < 0.001, for copy: +0.200 [0.180, 0.220].",
             f"Paired seeds: 8, of which a row has 2 pairs, since others diverged{FEW}",
             COST,
         ),
@@ -72,7 +72,7 @@ CASES = {
         {"seeds": 2},
         (
             SENTENCE,
-            "Smallest p: 0.300, corrected for 1 row, for copy: +0.250 [0.230, 0.270].",
+            "Smallest p: 0.300, for copy: +0.250 [0.230, 0.270].",
             f"Paired seeds: 2{FEW}",
             COST,
             "Differences that 2 seeds often miss: of any size for copy.",
@@ -82,8 +82,9 @@ CASES = {
         (finding("copy", "better"), finding("copy", "no difference seen", 0.0, 0.9, baseline="nope")),
         {"sentences": (SENTENCE, "mine against nope.")},
         (
-            "2 rows: better: copy (to rope); no difference that 8 seeds can see: copy (to nope).",
-            "Smallest p: 0.010, corrected for 2 rows, for copy (to rope): +0.100 [0.080, 0.120].",
+            "2 rows (p corrected for 2 rows): better: copy (to rope) (p 0.010); "
+            "no difference that 8 seeds can see: copy (to nope) (p 0.900).",
+            "Smallest p: 0.010, for copy (to rope): +0.100 [0.080, 0.120].",
             "Paired seeds: 8.",
             f"{COST[:-1]}; mine: 1.50 times nope's time per step; 1,234 parameters of the encoding (nope: 0).",
             "Differences that 8 seeds often miss: below 0.050 for copy (to nope).",
@@ -95,6 +96,19 @@ CASES = {
 @pytest.mark.parametrize(("findings", "options", "said"), CASES.values(), ids=CASES)
 def test_the_sentences(findings, options, said):
     assert lines(*findings, **options) == said
+
+
+@pytest.mark.parametrize(
+    ("ours", "spreads"), [(3.0, (1.6, 1.1)), (1.3, (1.0, 1.6)), (3.0, (1.1, None)), (None, (1.1, 1.1))]
+)
+def test_times_are_left_out_where_groups_of_one_arm_differ_as_much(ours, spreads):
+    fields = ("mine", ours, spreads[0]), ("rope", 2.0, spreads[1])
+    cells = {
+        label: {"copy": measured({}, label, milliseconds_per_step=time, time_spread=spread)}
+        for label, time, spread in fields
+    }
+    said = headline((SENTENCE,), cells, (BETTER,), KINDS, tuple(range(8)), (), 1)
+    assert said[3] == "Cost: mine: 0 parameters of the encoding (rope: 0)."
 
 
 def test_many_names_are_counted():

@@ -15,7 +15,7 @@ from posenc_jax.encodings import parse
 from posenc_jax.statistics import detectable, lead, widened
 from posenc_jax.verdict import deciding, interim
 from posenc_jax.verdict.card import record
-from posenc_jax.verdict.card_tables import text_card
+from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.deciding import decide
 from posenc_jax.verdict.interim import fastest_first, first_seeds, sees
 from posenc_jax.verdict.own_questions import own_table
@@ -176,7 +176,7 @@ def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
     assert found == [("copy", label, grid) for grid in grids for label in ("rope", "mine")]
     assert tuple(card.measured["mine"]["copy"].tried) == grids[-1]
     assert "so all arms get a longer one: 0.0005, 0.001, 0.002" in "; ".join(heard.notes)
-    said = " ".join(text_card(card, 100).split())
+    said = " ".join(markdown_card(card).split())
     assert "Learning rates from 0.0005 to 0.004; every seed keeps" in said
     assert "at an end of the grid: of no arm." in said
 
@@ -185,7 +185,7 @@ def test_the_grid_has_a_bound_and_the_card_names_who_is_at_its_end(grown, tmp_pa
     grown(1.0)
     card, _ = decided(tmp_path)
     assert tuple(card.measured["mine"]["copy"].tried) == (5e-4, 1e-3, 2e-3, 4e-3, 8e-3, 0.016)
-    said = " ".join(text_card(card, 100).split())
+    said = " ".join(markdown_card(card).split())
     assert "do best at an end of the grid: mine on copy." in said
 
 

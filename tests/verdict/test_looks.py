@@ -8,11 +8,12 @@ from measured_cells import measured
 
 from experiments.looks import simulate
 from posenc_jax.drawing.markdown import refilled
+from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.statistics import holm
 from posenc_jax.verdict import card_files
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of, with_earlier, write
-from posenc_jax.verdict.card_tables import text_card
+from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.checking import check
 from posenc_jax.verdict.looks import FACTOR
 from posenc_jax.verdict.measuring import of_lengths
@@ -61,7 +62,7 @@ def written(monkeypatch, tmp_path):
 
 
 def text(own):
-    return " ".join(text_card(own, 100).split())
+    return " ".join(markdown_card(own).replace("\\", "").split())
 
 
 def test_seeds_added_after_a_look_without_a_difference_are_judged_at_a_tenth(written):
@@ -73,7 +74,7 @@ def test_seeds_added_after_a_look_without_a_difference_are_judged_at_a_tenth(wri
     assert after.word == "no difference seen"
     assert after.best_case.better == pytest.approx(FACTOR * card(range(10)).findings[0].best_case.better)
     said = text(second)
-    assert "in this directory: 4 seeds (0 to 3): no difference seen on even_pairs." in said
+    assert "Earlier cards of this question: 4 seeds (0 to 3): no difference seen on even_pairs." in said
     assert "even_pairs rope at 0.005" in said
     assert "Paired seeds: 10, after earlier cards of 4 seeds." in said
     third, _ = written(card(range(20)))
@@ -106,6 +107,28 @@ def test_a_card_that_is_written_again_is_the_same(written):
     written(card(range(8)))
     assert written(card(range(4)))[0] == first
     assert path.read_text() == kept
+
+
+def test_cards_of_other_directories_and_of_the_other_arm_are_earlier_cards(monkeypatch, tmp_path):
+    monkeypatch.setattr(card_files, "render", lambda _: {})
+    first = card(range(4))
+    turned = judged(Card(**{**vars(first), "labels": first.baselines, "baselines": first.labels}))
+    write(turned, tmp_path / "default")
+    found = with_earlier(card(range(10)), tmp_path / "asked", tmp_path / "default")
+    assert [(own.label, own.baseline, own.seeds, own.word) for own in found.earlier] == [
+        ("mine", "rope", (0, 1, 2, 3), "no difference seen")
+    ]
+    assert found.findings[0].p == pytest.approx(FACTOR * found.findings[0].comparison.p)
+    assert with_earlier(card(range(10)), tmp_path / "asked").earlier == ()
+    assert with_earlier(turned, tmp_path / "default").earlier == (), "a card is not earlier than itself"
+
+
+def test_a_card_of_another_version_is_named(written, tmp_path):
+    _, path = written(card(range(4)))
+    write_json(path, {**read_json(path), "schema": 3})
+    later, _ = written(card(range(10)))
+    assert later.earlier == ()
+    assert f"cards/{path.parent.name} is of another version, so its rows are not known." in text(later)
 
 
 def test_another_encoding_or_another_config_is_another_question(written, monkeypatch):

@@ -5,10 +5,11 @@ import json
 
 import pytest
 
+from posenc_jax.drawing.quantities import p_value
 from posenc_jax.results.record import ReplicaScores
 from posenc_jax.verdict.card import Card, judged, record
 from posenc_jax.verdict.card_files import card_of
-from posenc_jax.verdict.card_tables import text_card
+from posenc_jax.verdict.card_tables import markdown_card
 from posenc_jax.verdict.measuring import Measured, with_ties
 from posenc_jax.verdict.tables import tables
 
@@ -61,9 +62,10 @@ def test_the_lowest_loss_decides_and_the_other_word_is_told(losses, taken, words
     assert cell.learning_rates == dict.fromkeys(SEEDS, taken)
     assert cell.tied == SEEDS
     assert (own.findings[0].word, *(found.word for found in own.otherwise)) == words
-    said = " ".join(text_card(own, 100).split())
+    said = " ".join(markdown_card(own).replace("\\", "").split())
     assert f"{why}: mine on even_pairs (8 of 8 seeds), rope on even_pairs (8 of 8 seeds)." in said
-    assert f"With the one of them that would be taken last: even_pairs {words[1]}, " in said
+    of_other = f"{words[1]} (p {p_value(own.otherwise[0].p)})"
+    assert f"With the one of them that would be taken last: even_pairs {of_other}, " in said
     again = card_of(json.loads(json.dumps(record(own))))
     assert (again.findings, again.otherwise) == (own.findings, own.otherwise)
 
@@ -77,4 +79,4 @@ def test_without_a_tie_nothing_is_said():
     }
     own = judged(dataclasses.replace(own, measured=cells))
     assert own.otherwise == ()
-    assert "share the best score" not in text_card(own, 100)
+    assert "share the best score" not in markdown_card(own)

@@ -8,9 +8,11 @@ from measured_cells import measured
 from trained_runs import Notes
 
 from posenc_jax.cli import main
+from posenc_jax.drawing.quantities import p_value
 from posenc_jax.encodings import parse
 from posenc_jax.verdict import deciding
 from posenc_jax.verdict.card import record
+from posenc_jax.verdict.card_tables import table
 from posenc_jax.verdict.deciding import decide
 from posenc_jax.verdict.measuring import of_lengths
 from posenc_jax.verdict.tables import RATES, tables
@@ -70,7 +72,9 @@ def test_the_arms_of_that_table_are_trained_once_more(decided, twice, word):
     assert (found.word, found.with_twice) == ("did not learn", word)
     assert found.said == f"{SAID} (with twice the steps: {word})"
     assert f"{SAID} (with twice the steps: {word}) on even_pairs" in card.sentences[0]
-    assert card.headline[0] == card.sentences[0]
+    assert f"{SAID} (with twice the steps: {word}) on even_pairs (p < 0.001)" in card.headline[0]
+    p = next(row[6] for row in table(card).entries if row[0] == "even_pairs")
+    assert p == f"< 0.001 ({p_value(card.twice.findings[0].p)})"
     assert card.twice is not None
     assert (card.twice.tables["even_pairs"].steps, card.tables["even_pairs"].steps) == (2 * STEPS, STEPS)
 

@@ -1,6 +1,8 @@
 """The interface of a task: one pure function from (key, length) to one padded example, everything else follows."""
 
 import functools
+import inspect
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
@@ -56,6 +58,12 @@ class Task(Value):
     writes_text: ClassVar[bool] = False
     length_unit: ClassVar[str] = ""
     real_positions: ClassVar[bool] = False
+
+    @property
+    def asks(self) -> str:
+        """What the task asks, in the words that its docstring begins with, for a heading."""
+        first = inspect.cleandoc(type(self).__doc__ or "").partition("\n\n")[0].replace("`", "")
+        return " ".join(re.split(r"(?<!\.)\.(?:\s|$)|[:;(]", first)[0].split())
 
     @property
     def model_kind(self) -> ModelKind:

@@ -6,6 +6,7 @@ lengths and the order of outputs are those of the authors' code (google-deepmind
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import jax
@@ -107,6 +108,14 @@ class EvenPairs(StringTask):
 
     name = "even_pairs"
     chance = 0.5
+    shortcut = "the numbers of zeros and ones alone"
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float:
+        """The mean of ``max(p, 1 - p)``, where ``p = 1/2 + ((n_1 - n_0)^2 - n) / (2n (n - 1))`` is the share of strings
+        of ``n_0`` zeros and ``n_1`` ones whose ends are equal.
+        """
+        n, lead = _leads(lengths)
+        return float(np.mean(0.5 + abs(lead**2 - n) / np.maximum(2 * n * (n - 1), 1)))
 
     def problem(self, key: Array, length: Array, max_length: int) -> tuple[Array, Array]:
         """``output = sum_i [x_i != x_(i+1)] mod 2``, that is ``[x_1 != x_n]``."""
@@ -186,11 +195,23 @@ class ModularArithmetic(StringTask):
 
 
 @dataclasses.dataclass(frozen=True)
-class ReverseString(StringTask):
+class _Copied(StringTask):
+    """Base class: every symbol of a binary string stands equally often in the output."""
+
+    chance = 0.5
+    shortcut = "the most frequent symbol of the string"
+
+    def shortcut_score(self, lengths: Sequence[int]) -> float:
+        """The mean share of the more frequent symbol."""
+        n, lead = _leads(lengths)
+        return float(np.mean(0.5 + abs(lead) / (2 * n)))
+
+
+@dataclasses.dataclass(frozen=True)
+class ReverseString(_Copied):
     """A binary string backwards."""
 
     name = "reverse_string"
-    chance = 0.5
 
     def output_length(self, length: Any) -> Any:
         return length
@@ -202,11 +223,10 @@ class ReverseString(StringTask):
 
 
 @dataclasses.dataclass(frozen=True)
-class DuplicateString(StringTask):
+class DuplicateString(_Copied):
     """A binary string twice."""
 
     name = "duplicate_string"
-    chance = 0.5
 
     def output_length(self, length: Any) -> Any:
         return 2 * length
@@ -243,14 +263,13 @@ class MissingDuplicateString(StringTask):
 
 
 @dataclasses.dataclass(frozen=True)
-class OddsFirst(StringTask):
+class OddsFirst(_Copied):
     """The symbols of a binary string at indices 1, 3, 5, ..., then those at 0, 2, 4, ... (counted from 0).
 
     That is the authors' code; their description, which counts from 1, has the two halves the other way round.
     """
 
     name = "odds_first"
-    chance = 0.5
 
     def output_length(self, length: Any) -> Any:
         return length
@@ -293,6 +312,12 @@ class BucketSort(StringTask):
         x = self._symbols(key, max_length)
         at_most = jnp.sum(_first((x[:, None] <= jnp.arange(4)[None]).astype(jnp.int32), length), axis=0)
         return x, jnp.sum(at_most[None] <= jnp.arange(max_length)[:, None], axis=1)
+
+
+def _leads(lengths: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Lengths ``[L, 1]``, and by how much ones outnumber zeros in 100,000 drawn binary strings of each ``[L, N]``."""
+    n = np.asarray(lengths)[:, None]
+    return n, 2 * np.random.default_rng(0).binomial(n, 0.5, (len(lengths), 100_000)) - n
 
 
 def _first(values: Array, length: Array) -> Array:

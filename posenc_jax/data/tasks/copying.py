@@ -18,6 +18,7 @@ FIRST_SYMBOL = NUM_SPECIAL + 3
 # Symbols whose n (n - 1) ordered pairs are numbered in int32.
 MOST_PAIRED = 46_341
 
+_ASKS = {"rsc": "Copy a token n times", "cmc": "Copy n tokens", "mc": "Reverse n tokens"}
 # The target of the tasks on random symbols: x is copied forwards (1) or backwards (-1), parts are joined by NEXT.
 _PARTS = {"cmc": (1,), "cmc2x": (1, 1), "mc": (-1,), "mc2x": (-1, -1), "mcrv": (-1, 1)}
 
@@ -75,6 +76,10 @@ class Copying(RangedTask):
         super().check_fields()
         if self.kind == "rdc" and not 2 <= self.num_symbols <= MOST_PAIRED:
             raise ValueError(f"Copying: num_symbols = {self.num_symbols} of rdc must be from 2 to {MOST_PAIRED}")
+
+    @property
+    def asks(self) -> str:
+        return _ASKS.get(self.kind, super().asks)
 
     @property
     def shortcut(self) -> str:  # type: ignore[override]

@@ -135,7 +135,7 @@ class AssociativeRecall(RecallTask):
 
 @dataclasses.dataclass(frozen=True)
 class RepeatedRecall(RecallTask):
-    """MQRAR-N: keys get new values again and again; name the value that a key had N assignments ago.
+    """Name the value that a key had N assignments ago, where keys get new values again and again (MQRAR-N).
 
     A sequence is n/2 pairs ``k v``: each key is one of ``num_pairs`` keys of the example, drawn uniformly, each value a
     random one. From the (N+1)th pair with a key on, the value of its pair N pairs with this key before is predicted at

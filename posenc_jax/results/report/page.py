@@ -89,7 +89,8 @@ def _task_section(task: TaskSummary, style: dict[str, Style], plots: dict[str, P
     anchor = task.slug
     name = heading(task.kind.title)
     main = tables.main_table(task)
-    parts = [f'<h2 id="{anchor}">{escaped(task.task_label)}</h2>', f'<p class="facts">{escaped(main.title)}.</p>']
+    title = f"{task.asks} ({task.task_label})" if task.asks else task.task_label
+    parts = [f'<h2 id="{anchor}">{escaped(title)}</h2>', f'<p class="facts">{escaped(main.title)}.</p>']
     headings = {"curves": f"{name} at each length", "learning": "Loss while training"}
     drawn = {kind: html_figure(plot, headings.get(kind, "")) for kind, plot in plots.items()}
     above = [drawn.pop(kind) for kind in ("curves", "scores") if kind in drawn]

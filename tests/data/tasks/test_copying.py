@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from posenc_jax.data.tasks import Copying
+from posenc_jax.data.tasks import TASKS, Copying
 
 KINDS = ("rsc", "rsc2x", "rdc", "cmc", "cmc2x", "mc", "mc2x", "mcrv")
 LENGTHS = list(range(1, 13))
@@ -92,3 +92,11 @@ def test_enumerated_kinds_return_each_test_example_once(kind, count):
     assert {prompt[0] for prompt, _ in rows[:5]} == set("01234")  # the first few are a fair sample
     assert not example.weights[count:].any()
     assert example.weights[:count].any(axis=1).all()
+
+
+def test_what_is_asked_is_the_beginning_of_the_docstring_or_of_a_kind():
+    assert Copying(kind="rsc").asks == "Copy a token n times"
+    assert Copying(kind="mcrv").asks == "Copy or reverse a string of n symbols, decoder-only"
+    assert TASKS["bucket_sort"]().asks == "A string of 5 symbols in ascending order"
+    assert TASKS["odds_first"]().asks.endswith("then those at 0, 2, 4, ...")
+    assert all(" " in cls().asks and "`" not in cls().asks for cls in TASKS.values())

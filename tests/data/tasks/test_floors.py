@@ -120,6 +120,21 @@ def test_shortcuts_by_drawn_examples():
     assert np.mean(shares) == pytest.approx(recall.shortcut_score((32,)), rel=0.05)
 
 
+@pytest.mark.parametrize("length", [2, 3, 7, 12])
+def test_what_the_numbers_of_zeros_and_ones_tell_of_a_string(length):
+    """By all strings: of their ends, and of every symbol of a copy."""
+    strings = [*itertools.product((0, 1), repeat=length)]
+    equal = collections.Counter((sum(own), own[0] == own[-1]) for own in strings)
+    ends = sum(max(equal[ones, True], equal[ones, False]) for ones in range(length + 1)) / len(strings)
+    most = np.mean([max(sum(own), length - sum(own)) / length for own in strings])
+    assert EvenPairs().shortcut_score((length,)) == pytest.approx(ends, abs=0.005)
+    for name in ("reverse_string", "duplicate_string", "odds_first"):
+        assert TASKS[name]().shortcut_score((length,)) == pytest.approx(most, abs=0.005)
+        assert TASKS[name]().shortcut == "the most frequent symbol of the string"
+    both = EvenPairs().shortcut_score((length, 40))
+    assert both == pytest.approx((ends + EvenPairs().shortcut_score((40,))) / 2, abs=0.005)
+
+
 def test_the_most_frequent_arrow_of_a_grid():
     task = TASKS["arrow_grid"](size=5, num_arrows=4, num_letters=2)
     tokens = np.concatenate([example.inputs for example in drawn(task, 5, 4096)])
