@@ -39,7 +39,20 @@ MASKS = {
     "create_sliding_window_causal_mask": ("sliding", "sliding_window"),
     "create_chunked_causal_mask": ("chunked", "attention_chunk_size"),
 }
-_VECTORS = ("q", "k", "x", "xq", "xk", "tensor", "query", "key", "query_states", "key_states")
+_VECTORS = (
+    "q",
+    "k",
+    "x",
+    "xq",
+    "xk",
+    "tensor",
+    "query",
+    "key",
+    "query_states",
+    "key_states",
+    "query_layer",
+    "key_layer",
+)
 _FEED_FORWARD = "(MLP|Mlp|Moe|MoE|MOE|Experts|FeedForward|FFN|Router|TopKGate)(?!.*(Attention|Norm|DecoderLayer))"
 _MIXING = (
     "(Mamba|Mixer|Conv|GatedDelta|Lightning|LinearAttention|KDA|KimiDelta|DeltaAttention|RecurrentBlock|RgLru|DeltaNet|SSM)"
@@ -73,7 +86,7 @@ _KEPT = (
     *("model_type", "position_embedding_type", "hybrid_override_pattern", "default_language"),
     *("pad_token_id", "audio_vocab_size"),
 )
-UNVARIED = ("blt", "roformer")
+UNVARIED = ("blt", "roformer", "gemma4_unified_assistant")
 _POSITIONS = (
     "rope|rotary|theta|window|partial|layer_types|max_position|pattern|full_attention_interval|original_max|_freq$|"
     "^head_dim$|attn_idxs|layer_indices|use_sliding"
@@ -198,6 +211,8 @@ class _Seen:
         self.tags: dict[int, Any] = {}
         self.kept: list[Any] = []
         self.tables: list[list[Any]] = []
+        self.sines: Json = {}
+        self.relative: dict[int, Json] = {}
         self.device = "cpu"
 
     def tag(self, value: Any, what: Any) -> Any:
@@ -251,6 +266,14 @@ def _watched(code: ModuleType) -> Iterator[None]:
 
         return call
 
+    owners = [
+        made
+        for made in vars(code).values()
+        if isinstance(made, type) and "apply_rotary_position_embeddings" in vars(made)
+    ]
+    statics = {owner: owner.apply_rotary_position_embeddings for owner in owners}
+    for owner, work in statics.items():
+        owner.apply_rotary_position_embeddings = staticmethod(turning(work))
     for name, made in before.items():
         if name in MASKS:
             setattr(code, name, masking(name))
@@ -261,6 +284,8 @@ def _watched(code: ModuleType) -> Iterator[None]:
     finally:
         for name, made in before.items():
             setattr(code, name, made)
+        for owner, work in statics.items():
+            owner.apply_rotary_position_embeddings = staticmethod(work)
 
 
 def _class_of(config: Any) -> Any:
@@ -306,12 +331,16 @@ def measured(config: Any) -> Json:
     for layer in range(count):
         row: Json = {}
         if seen := [one for one in _seen.attended if one["layer"] == layer]:
-            row = {"width": seen[0]["width"], "scaling": seen[0]["scaling"], "mask": seen[0]["mask"]}
+            one = next((one for one in seen if one["mask"]), seen[0])  # Inkling 2 attends to former layers, too
+            row = {name: one[name] for name in ("width", "scaling", "mask")}
+        if layer in _seen.relative:
+            row["relative"] = _seen.relative[layer]
         calls = [one for one in _seen.turned if one["layer"] == layer]
         if calls:
             row["turn"] = _turn(calls[0], rotaries, turns, config)
         rows.append(row)
-    return {"layers": _runs(rows), "turns": list(turns.values()), "tables": _seen.tables[:1]}
+    found = {"layers": _runs(rows), "turns": list(turns.values()), "tables": _seen.tables[:1]}
+    return found | ({"sines": _seen.sines} if _seen.sines else {})
 
 
 def _runs(rows: list[Json]) -> list[list[Any]]:
@@ -340,6 +369,7 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool] | None, empty: bool)
                 except Exception as error:
                     raise _NotBuiltError(f"{type(error).__name__}: {error}") from None
         model.eval()
+        _replaced(model, config)
         counts = [getattr(config, name, None) for name in _DEPTHS]
         lists = [
             made
@@ -363,14 +393,91 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool] | None, empty: bool)
             for name, made in model.named_modules()
             if isinstance(made, torch.nn.Embedding) and re.search("pos|wpe", name.rpartition(".")[2])
         ]
+        _seen.sines = next((own for made in model.modules() if (own := _sines(made))), {})
+        _seen.relative = {number: own for number, layer in enumerate(lists[0]) if (own := _relative(layer, config))}
         if empty:
             _without_weights(model)
         ids = torch.zeros(1, LENGTH, dtype=torch.long, device=_seen.device)
+        more = {}
+        if getattr(config, "num_kv_shared_layers", 0) == getattr(config, "num_hidden_layers", None):
+            keys = torch.zeros(1, 1, LENGTH, 1, device=_seen.device)  # those of another model
+            more = {"shared_kv_states": {kind: (keys, keys) for kind in set(config.layer_types)}}
         try:
-            model(input_ids=ids, use_cache=False)
+            model(input_ids=ids, use_cache=False, **more)
         except TypeError:
             model(input_ids=ids)
     return rotaries
+
+
+def _replaced(model: Any, config: Any) -> None:
+    """Parts that need weights, beside those that all models have."""
+    for path, made in list(model.named_modules()):
+        parent, _, own = path.rpartition(".")
+        if type(made).__name__ == "JetMoeMoA":
+            made.map = lambda x, width=made.hidden_size * made.top_k: (x.new_zeros(*x.shape[:2], width), None, None)
+            made.reduce = lambda x, _, width=made.input_size: x.new_zeros(x.shape[0] * x.shape[1], width)
+        elif hasattr(made, "_maybe_slice_kv_shared_inputs"):  # slices are other tensors
+            made._maybe_slice_kv_shared_inputs = lambda *given, **_: given[:3]
+        elif type(made).__name__ == "XmodOutput":
+            made.lang_adapter = lambda _, x: x
+        elif type(made).__name__ == "RoFormerSinusoidalPositionalEmbedding":
+            setattr(model.get_submodule(parent), own, _RotaryTable(config))
+
+
+class _RotaryTable(torch.nn.Module):
+    """RoFormer's sines and cosines, which it looks up by the shape of its input."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        table = importlib.import_module("transformers.models.roformer.modeling_roformer")
+        with torch.device("cpu"):
+            made = table.RoFormerSinusoidalPositionalEmbedding(
+                config.max_position_embeddings, config.hidden_size // config.num_attention_heads
+            )
+            self.rows = made.create_weight()
+
+    def forward(self, given: Any, position_ids: Any = None) -> Any:
+        places = (
+            torch.arange(given[1], device="cpu")
+            if position_ids is None or isinstance(position_ids, int)
+            else position_ids
+        )
+        return self.rows[places]
+
+
+def _sines(made: Any) -> Json:
+    """Some dimensions of what is added at positions 0, 1 and 2, of a module whose table is not learned."""
+    with torch.device("cpu"):
+        if hasattr(made, "create_weight"):
+            fresh = type(made)(3, made.embedding_dim)
+            rows = fresh.create_weight()
+        elif hasattr(made, "get_embedding"):
+            rows = made.get_embedding(3 + made.offset, made.embedding_dim)[made.offset :]
+        else:
+            return {}
+    width = rows.shape[1]
+    return {"width": width, "rows": rows[:, [0, 1, width // 2 - 1, width // 2, width - 1]].double().tolist()}
+
+
+def _relative(layer: Any, config: Any) -> Json:
+    """Inkling's profiles and their growth; nothing in other layers."""
+    attention = next(
+        (one for one in layer.modules() if hasattr(one, "rel_extent") and hasattr(one, "is_sliding")), None
+    )
+    if attention is None:
+        return {}
+    bias = next(one for one in attention.modules() if hasattr(one, "rel_extent") and hasattr(one, "proj"))
+    clips = [one.threshold for one in bias.modules() if hasattr(one, "threshold")]
+    growing = [one for one in bias.modules() if hasattr(one, "log_scaling_n_floor")]
+    flat = type(config).__name__ == "InklingTextConfig" and not attention.is_sliding
+    floor = config.log_scaling_n_floor if growing or flat else None
+    return {
+        "extent": bias.rel_extent,
+        "width": bias.proj.shape[0],
+        "clip": clips[0] if clips else None,
+        "floor": floor,
+        "scale": config.log_scaling_alpha,
+    }
 
 
 def _emptied(layer: Any, pairs: tuple[bool, bool]) -> None:
@@ -530,9 +637,9 @@ def _answer(row: Json, whole: Json) -> list[Any]:
     found: list[Any] = []
     for number, group in enumerate(groups):
         layer = own.index(number) if number in own else None
-        seen = next((one for one in _seen.attended if one["layer"] == layer is not None), {})
+        seen = next((one for one in _seen.attended if one["mask"] and one["layer"] == layer is not None), {})
         call = next((one for one in _seen.turned if one["layer"] == layer is not None), None)
-        values: Json = {} if seen.get("mask") is None else {"window": seen["mask"][1]}
+        values: Json = {"window": seen["mask"][1]} if seen else {}
         if "rows" in group and _seen.tables:
             values["rows"] = _seen.tables[0][1]
         points = {
