@@ -177,7 +177,7 @@ def made() -> Iterator[Record]:
     for model in check.models():
         yield row(model["name"], model["source"], model["config"])
     for name, config, parts in IMAGES:
-        listed = [part if isinstance(part, int) else part._asdict() for part in parts]
+        listed = [part if isinstance(part, int) else part._asdict() | {"times": list(part.times)} for part in parts]
         media = {"media": listed, "media_positions": media_positions(parts)[0].tolist()}
         yield row(name, "settings of the released model, and tokens made up", config) | media
 
