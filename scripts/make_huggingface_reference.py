@@ -7,6 +7,7 @@ All is computed in float64: `model.double()` would not do, since rotary tables, 
 here float32 itself means float64. A file for each case; NAME: those cases alone.
 """
 
+import copy
 import json
 import sys
 import zlib
@@ -95,6 +96,45 @@ CASES = {
         },
     },
     "olmo2": _LLAMA | {"model_type": "olmo2", "head_dim": 16, "rope_theta": 5e5, "rms_norm_eps": 1e-6},
+    "olmo3": _LLAMA
+    | {
+        "model_type": "olmo3",
+        "sliding_window": 64,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "rope_theta": 5e5,
+        "rope_scaling": _YARN | {"attention_factor": 1.2},
+        "rms_norm_eps": 1e-6,
+    },
+    "gemma": _LLAMA | {"model_type": "gemma", "head_dim": 16, "rope_theta": 2e4},
+    "stablelm": _LLAMA | {"model_type": "stablelm", "partial_rotary_factor": 0.25, "use_qkv_bias": True},
+    "stablelm_parallel": _LLAMA
+    | {
+        "model_type": "stablelm",
+        "partial_rotary_factor": 0.5,
+        "use_parallel_residual": True,
+        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+    },
+    "starcoder2": _LLAMA | {"model_type": "starcoder2", "sliding_window": 64, "rope_theta": 1e5},
+    "cohere": _LLAMA | {"model_type": "cohere", "rope_scaling": _YARN, "logit_scale": 0.5},
+    "glm4": _LLAMA
+    | {
+        "model_type": "glm4",
+        "head_dim": 16,
+        "pad_token_id": 0,
+        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
+    },
+    "phi": _LLAMA | {"model_type": "phi", "partial_rotary_factor": 0.5, "rope_scaling": _YARN},
+    "gpt_neo": _COMMON
+    | {
+        "model_type": "gpt_neo",
+        "hidden_size": 32,
+        "intermediate_size": 40,
+        "num_layers": 3,
+        "num_heads": 4,
+        "attention_types": [[["local", "global", "local"], 1]],
+        "window_size": 64,
+        "max_position_embeddings": 640,
+    },
     "smollm3": _LLAMA
     | {
         "model_type": "smollm3",
@@ -230,7 +270,7 @@ def made(config: dict):
     import torch
     import transformers
 
-    kind = transformers.AutoConfig.for_model(**config)
+    kind = transformers.AutoConfig.for_model(**copy.deepcopy(config))  # it writes into what it is given
     kind._attn_implementation = "eager"
     model = getattr(transformers, of_config(config).architecture)(kind).eval()
     if config.get("tie_word_embeddings") is False and config["model_type"] in ("t5", "umt5"):
