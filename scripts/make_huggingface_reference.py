@@ -121,7 +121,7 @@ CASES = {
         "model_type": "glm4",
         "head_dim": 16,
         "pad_token_id": 0,
-        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
+        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
     },
     "phi": _LLAMA | {"model_type": "phi", "partial_rotary_factor": 0.5, "rope_scaling": _YARN},
     "gpt_neo": _COMMON
@@ -242,13 +242,15 @@ _BASES = {name: FAMILIES[case["model_type"]].base for name, case in CASES.items(
 CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items() if base}
 
 
-def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of a tensor, float32, by its name: norms about 1, matrices as large as lets positions count."""
+def tensor(name: str, shape: tuple[int, ...], kind: str = "") -> np.ndarray:
+    """The values of a tensor, float32, by its name: norms about 1 (in Gemma, whose factors are 1 + w, about 0),
+    matrices as large as lets positions count.
+    """
     draws = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
     if name.endswith("bias"):
         return (0.1 * draws).astype(np.float32)
     if len(shape) == 1:
-        return (1 + 0.1 * draws).astype(np.float32)
+        return ((kind != "gemma") + 0.1 * draws).astype(np.float32)
     if name.endswith("Attention.q.weight"):  # T5's, which does not divide logits: they start smaller
         draws = draws / np.sqrt(_T5["d_kv"])
     scale = 1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5
@@ -278,7 +280,7 @@ def made(config: dict):
     own = drawn_tensors(model)
     with torch.no_grad():
         for name, parameter in own.items():
-            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape))))
+            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape), config["model_type"])))
     return model
 
 
