@@ -39,7 +39,20 @@ MASKS = {
     "create_sliding_window_causal_mask": ("sliding", "sliding_window"),
     "create_chunked_causal_mask": ("chunked", "attention_chunk_size"),
 }
-_VECTORS = ("q", "k", "x", "xq", "xk", "tensor", "query", "key", "query_states", "key_states")
+_VECTORS = (
+    "q",
+    "k",
+    "x",
+    "xq",
+    "xk",
+    "tensor",
+    "query",
+    "key",
+    "query_states",
+    "key_states",
+    "query_layer",
+    "key_layer",
+)
 _FEED_FORWARD = "(MLP|Mlp|Moe|MoE|MOE|Experts|FeedForward|FFN|Router|TopKGate)(?!.*(Attention|Norm|DecoderLayer))"
 _MIXING = (
     "(Mamba|Mixer|Conv|GatedDelta|Lightning|LinearAttention|KDA|KimiDelta|DeltaAttention|RecurrentBlock|RgLru|DeltaNet|SSM)"
@@ -73,7 +86,7 @@ _KEPT = (
     *("model_type", "position_embedding_type", "hybrid_override_pattern", "default_language"),
     *("pad_token_id", "audio_vocab_size"),
 )
-UNVARIED = ("blt", "roformer")
+UNVARIED = ("blt", "roformer", "gemma4_unified_assistant")
 _POSITIONS = (
     "rope|rotary|theta|window|partial|layer_types|max_position|pattern|full_attention_interval|original_max|_freq$|"
     "^head_dim$|attn_idxs|layer_indices|use_sliding"
@@ -82,10 +95,6 @@ _POSITIONS = (
 
 def main(kinds: list[str]) -> None:
     """Prints the line of every type."""
-    transformers.logging.set_verbosity(50)
-    warnings.filterwarnings("ignore")
-    AttentionInterface.register("probe", _attend)
-    AttentionMaskInterface.register("probe", eager_mask)
     print(json.dumps({"transformers": transformers.__version__, "torch": torch.__version__}), flush=True)
     for kind in kinds or MODEL_FOR_CAUSAL_LM_MAPPING_NAMES:
         print(json.dumps({"type": kind} | _of_type(kind)), flush=True)
@@ -202,6 +211,8 @@ class _Seen:
         self.tags: dict[int, Any] = {}
         self.kept: list[Any] = []
         self.tables: list[list[Any]] = []
+        self.sines: Json = {}
+        self.relative: dict[int, Json] = {}
         self.device = "cpu"
 
     def tag(self, value: Any, what: Any) -> Any:
@@ -255,6 +266,14 @@ def _watched(code: ModuleType) -> Iterator[None]:
 
         return call
 
+    owners = [
+        made
+        for made in vars(code).values()
+        if isinstance(made, type) and "apply_rotary_position_embeddings" in vars(made)
+    ]
+    statics = {owner: owner.apply_rotary_position_embeddings for owner in owners}
+    for owner, work in statics.items():
+        owner.apply_rotary_position_embeddings = staticmethod(turning(work))
     for name, made in before.items():
         if name in MASKS:
             setattr(code, name, masking(name))
@@ -265,6 +284,8 @@ def _watched(code: ModuleType) -> Iterator[None]:
     finally:
         for name, made in before.items():
             setattr(code, name, made)
+        for owner, work in statics.items():
+            owner.apply_rotary_position_embeddings = staticmethod(work)
 
 
 def _class_of(config: Any) -> Any:
@@ -285,34 +306,41 @@ _WAYS = [
 ] + [(None, True), (None, False)]
 
 
-def measured(config: Any) -> Json:
-    """What the layers of a config do, and the rows of its table of positions."""
-    cls = _class_of(config)
+def _any_way(cls: Any, config: Any) -> dict[str, Any]:
+    """The rotary modules of a pass in the first way that works."""
     first = None
     for way in list(_WAYS):
         try:
             rotaries = _passed(cls, config, *way)
             _WAYS.remove(way)
             _WAYS.insert(0, way)  # the next config is likely one of the same class
-            break
+            return rotaries
         except _NotBuiltError:
             raise
         except Exception as error:
             first = first or error
-    else:
-        raise first or LookupError("no way")
+    raise first or LookupError("no way")
+
+
+def measured(config: Any) -> Json:
+    """What the layers of a config do, and the rows of its table of positions."""
+    rotaries = _any_way(_class_of(config), config)
     turns: dict[str, Any] = {}
     count = max([row["layer"] for row in (*_seen.attended, *_seen.turned) if row["layer"] is not None], default=-1) + 1
     rows: list[Json] = []
     for layer in range(count):
         row: Json = {}
         if seen := [one for one in _seen.attended if one["layer"] == layer]:
-            row = {"width": seen[0]["width"], "scaling": seen[0]["scaling"], "mask": seen[0]["mask"]}
+            one = next((one for one in seen if one["mask"]), seen[0])  # Inkling 2 attends to former layers, too
+            row = {name: one[name] for name in ("width", "scaling", "mask")}
+        if layer in _seen.relative:
+            row["relative"] = _seen.relative[layer]
         calls = [one for one in _seen.turned if one["layer"] == layer]
         if calls:
             row["turn"] = _turn(calls[0], rotaries, turns, config)
         rows.append(row)
-    return {"layers": _runs(rows), "turns": list(turns.values()), "tables": _seen.tables[:1]}
+    found = {"layers": _runs(rows), "turns": list(turns.values()), "tables": _seen.tables[:1]}
+    return found | ({"sines": _seen.sines} if _seen.sines else {})
 
 
 def _runs(rows: list[Json]) -> list[list[Any]]:
@@ -341,6 +369,7 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool] | None, empty: bool)
                 except Exception as error:
                     raise _NotBuiltError(f"{type(error).__name__}: {error}") from None
         model.eval()
+        _replaced(model, config)
         counts = [getattr(config, name, None) for name in _DEPTHS]
         lists = [
             made
@@ -364,14 +393,91 @@ def _passed(cls: Any, config: Any, pairs: tuple[bool, bool] | None, empty: bool)
             for name, made in model.named_modules()
             if isinstance(made, torch.nn.Embedding) and re.search("pos|wpe", name.rpartition(".")[2])
         ]
+        _seen.sines = next((own for made in model.modules() if (own := _sines(made))), {})
+        _seen.relative = {number: own for number, layer in enumerate(lists[0]) if (own := _relative(layer, config))}
         if empty:
             _without_weights(model)
         ids = torch.zeros(1, LENGTH, dtype=torch.long, device=_seen.device)
+        more = {}
+        if getattr(config, "num_kv_shared_layers", 0) == getattr(config, "num_hidden_layers", None):
+            keys = torch.zeros(1, 1, LENGTH, 1, device=_seen.device)  # those of another model
+            more = {"shared_kv_states": {kind: (keys, keys) for kind in set(config.layer_types)}}
         try:
-            model(input_ids=ids, use_cache=False)
+            model(input_ids=ids, use_cache=False, **more)
         except TypeError:
             model(input_ids=ids)
     return rotaries
+
+
+def _replaced(model: Any, config: Any) -> None:
+    """Parts that need weights, beside those that all models have."""
+    for path, made in list(model.named_modules()):
+        parent, _, own = path.rpartition(".")
+        if type(made).__name__ == "JetMoeMoA":
+            made.map = lambda x, width=made.hidden_size * made.top_k: (x.new_zeros(*x.shape[:2], width), None, None)
+            made.reduce = lambda x, _, width=made.input_size: x.new_zeros(x.shape[0] * x.shape[1], width)
+        elif hasattr(made, "_maybe_slice_kv_shared_inputs"):  # slices are other tensors
+            made._maybe_slice_kv_shared_inputs = lambda *given, **_: given[:3]
+        elif type(made).__name__ == "XmodOutput":
+            made.lang_adapter = lambda _, x: x
+        elif type(made).__name__ == "RoFormerSinusoidalPositionalEmbedding":
+            setattr(model.get_submodule(parent), own, _RotaryTable(config))
+
+
+class _RotaryTable(torch.nn.Module):
+    """RoFormer's sines and cosines, which it looks up by the shape of its input."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+        table = importlib.import_module("transformers.models.roformer.modeling_roformer")
+        with torch.device("cpu"):
+            made = table.RoFormerSinusoidalPositionalEmbedding(
+                config.max_position_embeddings, config.hidden_size // config.num_attention_heads
+            )
+            self.rows = made.create_weight()
+
+    def forward(self, given: Any, position_ids: Any = None) -> Any:
+        places = (
+            torch.arange(given[1], device="cpu")
+            if position_ids is None or isinstance(position_ids, int)
+            else position_ids
+        )
+        return self.rows[places]
+
+
+def _sines(made: Any) -> Json:
+    """Some dimensions of what is added at positions 0, 1 and 2, of a module whose table is not learned."""
+    with torch.device("cpu"):
+        if hasattr(made, "create_weight"):
+            fresh = type(made)(3, made.embedding_dim)
+            rows = fresh.create_weight()
+        elif hasattr(made, "get_embedding"):
+            rows = made.get_embedding(3 + made.offset, made.embedding_dim)[made.offset :]
+        else:
+            return {}
+    width = rows.shape[1]
+    return {"width": width, "rows": rows[:, [0, 1, width // 2 - 1, width // 2, width - 1]].double().tolist()}
+
+
+def _relative(layer: Any, config: Any) -> Json:
+    """Inkling's profiles and their growth; nothing in other layers."""
+    attention = next(
+        (one for one in layer.modules() if hasattr(one, "rel_extent") and hasattr(one, "is_sliding")), None
+    )
+    if attention is None:
+        return {}
+    bias = next(one for one in attention.modules() if hasattr(one, "rel_extent") and hasattr(one, "proj"))
+    clips = [one.threshold for one in bias.modules() if hasattr(one, "threshold")]
+    growing = [one for one in bias.modules() if hasattr(one, "log_scaling_n_floor")]
+    flat = type(config).__name__ == "InklingTextConfig" and not attention.is_sliding
+    floor = config.log_scaling_n_floor if growing or flat else None
+    return {
+        "extent": bias.rel_extent,
+        "width": bias.proj.shape[0],
+        "clip": clips[0] if clips else None,
+        "floor": floor,
+        "scale": config.log_scaling_alpha,
+    }
 
 
 def _emptied(layer: Any, pairs: tuple[bool, bool]) -> None:
@@ -424,17 +530,23 @@ def _tagging(name: str, rotary: Any, config: Any) -> Callable[..., Any]:
     return forward
 
 
-def _turn(call: Json, rotaries: dict[str, Any], turns: dict[str, Any], config: Any) -> int:
-    """The number of what a call turns, in ``turns``."""
-    arguments = call["arguments"]
-    tag = next((_seen.tags[id(v)] for v in arguments.values() if id(v) in _seen.tags), None)
+def _tag(call: Json, rotaries: dict[str, Any]) -> tuple[str, Any]:
+    """The rotary module, and the kind of layers, of which the cosines of a call are."""
+    tag = next((_seen.tags[id(v)] for v in call["arguments"].values() if id(v) in _seen.tags), None)
     known = {own for own in _seen.tags.values() if own and own[0] in rotaries}
     if tag is None and len(known) == 1:
         (tag,) = known
     if tag is None:
         raise LookupError("a rotation of which no module is known")
-    vectors = next(v for name, v in arguments.items() if name in _VECTORS)
-    key = str((tag[1], call["work"].__name__, vectors.shape[-1], list(rotaries).index(tag[0]) if tag[1] is None else 0))
+    return tag
+
+
+def _turn(call: Json, rotaries: dict[str, Any], turns: dict[str, Any], config: Any) -> int:
+    """The number of what a call turns, in ``turns``."""
+    tag = _tag(call, rotaries)
+    key = str(
+        (tag[1], call["work"].__name__, _vectors(call).shape[-1], list(rotaries).index(tag[0]) if tag[1] is None else 0)
+    )
     if key not in turns:
         long = 4 * getattr(config, "max_position_embeddings", 2048)
         found = [_planes(call, rotaries[tag[0]], config, tag[1], length) for length in (2, long)]
@@ -445,30 +557,48 @@ def _turn(call: Json, rotaries: dict[str, Any], turns: dict[str, Any], config: A
     return list(turns).index(key)
 
 
-def _planes(call: Json, rotary: Any, config: Any, kind: str | None, length: int) -> Json | None:
-    """Angles at position 1 in a sequence of a length."""
-    own = type(rotary)(config=getattr(rotary, "config", config))
-    places = torch.tensor([[0, 1, length - 1]])
+def _vectors(call: Json) -> Any:
+    return next(value for name, value in call["arguments"].items() if name in _VECTORS)
+
+
+def _turned(call: Json, rotary: Any, config: Any, kind: str | None, length: int, places: Any) -> Any:
+    """``[S, width, width]``: unit vectors at places, ``[S]`` or ``[3, S]``, of a sequence of a length; None where a
+    table has fewer rows.
+    """
+    own, named = type(rotary)(config=getattr(rotary, "config", config)), {} if kind is None else {"layer_type": kind}
+    work, places = type(rotary).forward, torch.tensor(places)[..., None, :]
+    count = places.shape[-1]
     try:
-        made = own(torch.zeros(1, 3, 8), places, **({} if kind is None else {"layer_type": kind}))
-    except IndexError:  # a table of so many positions
+        own(torch.zeros(1, 2, 8), torch.tensor([[0, max(length - 1, 1)]]), **named)  # frequencies follow the length
+        made = getattr(work, "__wrapped__", work)(own, torch.zeros(1, count, 8), places, **named)
+    except IndexError:
         return None
     given, left = dict(call["arguments"]), list(made if isinstance(made, tuple) else (made,))
-    width = next(v.shape[-1] for name, v in given.items() if name in _VECTORS)
+    vectors = _vectors(call)
+    width, by_head = vectors.shape[-1], vectors.shape.index(LENGTH) == 2
     for name, value in given.items():
         if name in _VECTORS and isinstance(value, torch.Tensor):
-            axis = value.shape.index(LENGTH)
-            unit = torch.eye(width)[None, :, None, :].expand(1, width, 3, width)
-            given[name] = unit if axis == 2 else unit.transpose(1, 2)
+            unit = torch.eye(width)[None, :, None, :].expand(1, width, count, width)
+            given[name] = unit if value.shape.index(LENGTH) == 2 else unit.transpose(1, 2)
         elif isinstance(value, torch.Tensor) and left:
             given[name] = left.pop(0)
     out = call["work"](**given)
     out = out[0] if isinstance(out, tuple) else out
-    before = next(value for name, value in call["arguments"].items() if name in _VECTORS)
-    out = out[0] if before.shape.index(LENGTH) == 2 else out[0].transpose(0, 1)
-    first, second = out[:, 0].double(), out[:, 1].double()
+    return (out[0].transpose(0, 1) if by_head else out[0]).double()
+
+
+def _pairs(first: Any, second: Any) -> tuple[Any, Any]:
+    """Cosines and sines of all pairs of dimensions, and how long vectors have become."""
     norms = first.norm(dim=1)
-    turned = (first @ second.T) / (norms[:, None] * norms[None])
+    return (first @ second.T) / (norms[:, None] * norms[None]), norms
+
+
+def _planes(call: Json, rotary: Any, config: Any, kind: str | None, length: int) -> Json | None:
+    """Angles at position 1 in a sequence of a length."""
+    out = _turned(call, rotary, config, kind, length, [0, 1])
+    if out is None:
+        return None
+    turned, norms = _pairs(*out)
     pairs = [(int(a), int(b)) for a, b in torch.nonzero(turned.triu(1))]
     angles = [float(torch.atan2(turned[a, b].abs(), turned[a, a])) for a, b in pairs]
     return {
@@ -479,6 +609,90 @@ def _planes(call: Json, rotary: Any, config: Any, kind: str | None, length: int)
     }
 
 
+def answered(file: Path) -> None:
+    """Prints answers to the rows of the suite `posenc_jax/golden/rope`, as its checker reads them."""
+    whole, answers = json.loads(file.read_text()), {}
+    for row in whole["rows"]:
+        try:
+            answers[row["name"]] = _answer(row, whole)
+        except Exception as error:
+            print(f"{row['name']}: {type(error).__name__}: {error}"[:150], file=sys.stderr, flush=True)
+    print(json.dumps(answers))
+
+
+def _answer(row: Json, whole: Json) -> list[Any]:
+    """What each layer does, or the number of a layer that does the same."""
+    given = NEEDED.get(row["type"], {}) | row["config"]
+    try:
+        config = CONFIG_MAPPING[row["type"]].from_dict(copy.deepcopy(given)).get_text_config()
+        rotaries, count = _working(config)
+    except Exception:  # fewer heads than the class has for keys
+        more = {"num_key_value_heads": given["num_attention_heads"]}
+        config = CONFIG_MAPPING[row["type"]].from_dict(copy.deepcopy(given) | more).get_text_config()
+        rotaries, count = _working(config)
+    numbers = [(number, group) for group in row["groups"] for number in group["layers"]]
+    groups = [group for _, group in sorted(numbers, key=lambda one: one[0])]
+    own = [number for number, group in enumerate(groups) if group["kind"] != "mlp"]
+    own = own if len(own) == count else list(range(len(groups)))
+    found: list[Any] = []
+    for number, group in enumerate(groups):
+        layer = own.index(number) if number in own else None
+        seen = next((one for one in _seen.attended if one["mask"] and one["layer"] == layer is not None), {})
+        call = next((one for one in _seen.turned if one["layer"] == layer is not None), None)
+        values: Json = {"window": seen["mask"][1]} if seen else {}
+        if "rows" in group and _seen.tables:
+            values["rows"] = _seen.tables[0][1]
+        points = {
+            str(point["length"]): values | _point(call, rotaries, config, point, group, whole)
+            for point in group["points"]
+        }
+        found.append(found.index(points) if points in found else points)
+    return found
+
+
+def _working(config: Any) -> tuple[dict[str, Any], int]:
+    rotaries = _any_way(_class_of(config), config)
+    numbers = [one["layer"] for one in (*_seen.attended, *_seen.turned) if one["layer"] is not None]
+    return rotaries, 1 + max(numbers, default=-1)
+
+
+def _point(call: Json | None, rotaries: dict[str, Any], config: Any, point: Json, group: Json, whole: Json) -> Json:
+    if call is None:
+        return {"planes": [], "inverse_frequencies": []}
+    (name, kind), length, positions = _tag(call, rotaries), point["length"], whole["positions"]
+    shown = whole["tables"][point["table"]]["shown"]
+    out = _turned(call, rotaries[name], config, kind, length, [*positions[:2], *positions])
+    if out is None:  # a table
+        out = _turned(call, rotaries[name], config, kind, length, [0, 1])
+    turned, norms = _pairs(out[0], out[1])
+    planes = [[int(a), int(b)] for a, b in torch.nonzero(turned.triu(1))]
+    factor = float(norms[planes[0][0]])
+    found = {
+        "planes": planes,
+        "inverse_frequencies": [float(torch.atan2(turned[b, a].abs(), turned[a, a])) for a, b in planes],
+        "attention_factor": factor,
+    }
+    if len(out) > 2 and len(planes) > max(shown, default=0):
+        each = [_pairs(out[0], one)[0] for one in out[2:]]
+        sign = [-1 if turned[b, a] < 0 else 1 for a, b in planes]
+        kept = [(*planes[k], sign[k]) for k in shown]
+        found["cos"] = [[factor * float(one[a, a]) for a, _, _ in kept] for one in each]
+        found["sin"] = [[factor * s * float(one[b, a]) for a, b, s in kept] for one in each]
+    if "axes" in group:
+        axes = torch.cat([torch.zeros(3, 1, dtype=torch.long), torch.eye(3, dtype=torch.long)], dim=1)
+        by_axis = _turned(call, rotaries[name], config, kind, length, axes.tolist())
+        still = [_pairs(by_axis[0], one)[0] for one in by_axis[1:]]
+        found["axes"] = [next(n for n, one in enumerate(still) if one[b, a] != 0) for a, b in planes]
+    return found
+
+
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parent))
-    main(sys.argv[1:])
+    transformers.logging.set_verbosity(50)
+    warnings.filterwarnings("ignore")
+    AttentionInterface.register("probe", _attend)
+    AttentionMaskInterface.register("probe", eager_mask)
+    if sys.argv[1:2] == ["--rows"]:
+        answered(Path(sys.argv[2]))
+    else:
+        main(sys.argv[1:])

@@ -24,6 +24,9 @@ from benchmarks.torch_training import python_with
 from posenc_jax.data.errors import DataError
 from posenc_jax.drawing.markdown import grid, refilled
 from posenc_jax.encodings.absolute.learned import Learned
+from posenc_jax.encodings.absolute.sinusoidal import Sinusoidal
+from posenc_jax.encodings.interface.base import Sequence
+from posenc_jax.encodings.relative.inkling import Inkling
 from posenc_jax.huggingface import Declared, Layer, from_hf
 from posenc_jax.huggingface.dialects import STILL
 
@@ -135,6 +138,13 @@ def differences(declared: Declared, case: Json) -> Iterator[str]:
     learned = [e.max_len for layer in declared.layers[:1] for e in layer.encodings if isinstance(e, Learned)]
     if (tables and learned and tables != learned) or (learned and not tables):
         yield f"tables of {learned} positions for {tables}"
+    added = next((e for layer in declared.layers[:1] for e in layer.encodings if isinstance(e, Sinusoidal)), None)
+    if sines := case.get("sines"):
+        width = sines["width"]
+        own = added and added.embed({}, np.zeros((1, 3, width), np.float32), Sequence.of_length(3))[0]
+        shown = [0, 1, width // 2 - 1, width // 2, width - 1]
+        if own is None or not np.allclose(own[:, shown], sines["rows"], atol=1e-4):
+            yield f"adds {None if own is None else own[:, shown]} for {sines['rows']}"
 
 
 def _of_layer(layer: Layer, row: Json, turns: list[Json]) -> Iterator[str]:
@@ -155,6 +165,10 @@ def _of_layer(layer: Layer, row: Json, turns: list[Json]) -> Iterator[str]:
             scaling = row["scaling"] * row["width"] ** 0.5
             if not np.isclose(latent, scaling, rtol=1e-5):
                 yield f"multiplies logits by {latent:.6f} for {scaling:.6f}"
+    inkling = next((e for e in layer.encodings if isinstance(e, Inkling)), None)
+    ours = inkling and {name: getattr(inkling, name) for name in ("extent", "width", "clip", "floor", "scale")}
+    if ours != row.get("relative"):
+        yield f"has relative logits {ours} for {row.get('relative')}"
     mask = row.get("mask")
     if mask and (layer.window or None) != mask[1]:
         yield f"has a window of {layer.window} for {mask[1]}"

@@ -7,6 +7,7 @@ All is computed in float64: `model.double()` would not do, since rotary tables, 
 here float32 itself means float64. A file for each case; NAME: those cases alone.
 """
 
+import copy
 import json
 import sys
 import zlib
@@ -95,6 +96,45 @@ CASES = {
         },
     },
     "olmo2": _LLAMA | {"model_type": "olmo2", "head_dim": 16, "rope_theta": 5e5, "rms_norm_eps": 1e-6},
+    "olmo3": _LLAMA
+    | {
+        "model_type": "olmo3",
+        "sliding_window": 64,
+        "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],
+        "rope_theta": 5e5,
+        "rope_scaling": _YARN | {"attention_factor": 1.2},
+        "rms_norm_eps": 1e-6,
+    },
+    "gemma": _LLAMA | {"model_type": "gemma", "head_dim": 16, "rope_theta": 2e4},
+    "stablelm": _LLAMA | {"model_type": "stablelm", "partial_rotary_factor": 0.25, "use_qkv_bias": True},
+    "stablelm_parallel": _LLAMA
+    | {
+        "model_type": "stablelm",
+        "partial_rotary_factor": 0.5,
+        "use_parallel_residual": True,
+        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+    },
+    "starcoder2": _LLAMA | {"model_type": "starcoder2", "sliding_window": 64, "rope_theta": 1e5},
+    "cohere": _LLAMA | {"model_type": "cohere", "rope_scaling": _YARN, "logit_scale": 0.5},
+    "glm4": _LLAMA
+    | {
+        "model_type": "glm4",
+        "head_dim": 16,
+        "pad_token_id": 0,
+        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+    },
+    "phi": _LLAMA | {"model_type": "phi", "partial_rotary_factor": 0.5, "rope_scaling": _YARN},
+    "gpt_neo": _COMMON
+    | {
+        "model_type": "gpt_neo",
+        "hidden_size": 32,
+        "intermediate_size": 40,
+        "num_layers": 3,
+        "num_heads": 4,
+        "attention_types": [[["local", "global", "local"], 1]],
+        "window_size": 64,
+        "max_position_embeddings": 640,
+    },
     "smollm3": _LLAMA
     | {
         "model_type": "smollm3",
@@ -202,13 +242,15 @@ _BASES = {name: FAMILIES[case["model_type"]].base for name, case in CASES.items(
 CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items() if base}
 
 
-def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The values of a tensor, float32, by its name: norms about 1, matrices as large as lets positions count."""
+def tensor(name: str, shape: tuple[int, ...], kind: str = "") -> np.ndarray:
+    """The values of a tensor, float32, by its name: norms about 1 (in Gemma, whose factors are 1 + w, about 0),
+    matrices as large as lets positions count.
+    """
     draws = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
     if name.endswith("bias"):
         return (0.1 * draws).astype(np.float32)
     if len(shape) == 1:
-        return (1 + 0.1 * draws).astype(np.float32)
+        return ((kind != "gemma") + 0.1 * draws).astype(np.float32)
     if name.endswith("Attention.q.weight"):  # T5's, which does not divide logits: they start smaller
         draws = draws / np.sqrt(_T5["d_kv"])
     scale = 1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5
@@ -230,7 +272,7 @@ def made(config: dict):
     import torch
     import transformers
 
-    kind = transformers.AutoConfig.for_model(**config)
+    kind = transformers.AutoConfig.for_model(**copy.deepcopy(config))  # it writes into what it is given
     kind._attn_implementation = "eager"
     model = getattr(transformers, of_config(config).architecture)(kind).eval()
     if config.get("tie_word_embeddings") is False and config["model_type"] in ("t5", "umt5"):
@@ -238,7 +280,7 @@ def made(config: dict):
     own = drawn_tensors(model)
     with torch.no_grad():
         for name, parameter in own.items():
-            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape))))
+            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape), config["model_type"])))
     return model
 
 

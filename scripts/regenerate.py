@@ -2,8 +2,8 @@
 
 - posenc_jax/golden/encodings-v1.json: golden values, in float64. A value that is there already is never rewritten
   unasked: a changed golden value is a changed encoding. ``--changed NAME`` says that it is meant.
-- posenc_jax/golden/sequences/sequences-v1.json and posenc_jax/golden/rope/rope-v1.json: golden sequences, and the
-  rotary frequencies of released models, in the same way.
+- posenc_jax/golden/sequences/sequences-v1.json, posenc_jax/golden/rope/rope-v1.json and positions-v1.json beside it:
+  golden sequences, the rotary frequencies of released models, and what follows from configs, in the same way.
 - scripts/catalogue_audit.json: the audit; measured anew where it has no record, where the record says other hooks,
   facts or parameters than the code, and for ``--changed``.
 - the verdicts in experiments/verdicts, judged by the rule as it is; posenc_jax/verdict/evidence.json: what they say of
@@ -15,7 +15,8 @@
 - counts in the README and on pages of the site (scripts/counts.py);
 - the list of lessons in posenc_jax/show/lessons/README.md, from their pages;
 - the tables of imported models in scripts/docs/guides/weights-and-surgery.md, from scripts/docs/parity.json;
-- the counts of types in scripts/docs/guides/what-a-config-declares.md, from scripts/docs/declared.json;
+- the counts of types in scripts/docs/guides/what-a-config-declares.md, from scripts/docs/declared.json, and
+  the tables of positions-of-models.md beside it, from scripts/docs/positions.json;
 - the notebooks in scripts/notebooks, from pages of the site.
 
 All or nothing is written, and only what differs. An encoding that lacks a source, a citation, a formula or its facts is
@@ -38,8 +39,10 @@ import counts
 import declared_parity
 import golden_rope
 import golden_sequences
+import golden_suite
 import huggingface_parity
 import numpy as np
+import positions_suite
 import public_code
 from documenting import together, verdicts
 from documenting.encodings import FAMILIES
@@ -88,6 +91,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts = {GOLDEN: golden_text(new_golden(golden, changed))}
         texts |= {sequences.FILE: golden_sequences.new_text(sequences.FILE.read_text(), changed)}
         texts |= {rope.FILE: golden_rope.new_text(rope.FILE.read_text(), changed)}
+        texts |= {rope.ROWS: golden_suite.new_text(rope.ROWS.read_text(), changed)}
         audit = new_audit(audit, changed)
         texts |= {AUDIT: json.dumps(audit, indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
         texts |= verdicts.texts()
@@ -96,7 +100,7 @@ def main(arguments: list[str] | None = None) -> int:
         texts |= counts.pages()
         texts |= {PAGE: refilled(public_code.page(texts[PAGE]), BEGIN, table(audit, verdicts.evidence()), END)}
         texts |= {INDEX: index(texts[INDEX], LESSONS)} | huggingface_parity.pages()
-        texts |= declared_parity.pages()
+        texts |= declared_parity.pages() | positions_suite.pages()
         texts |= notebooks_of_repository()
     except ValueError as error:
         print(f"scripts/regenerate: {error}\nnothing was written", file=sys.stderr)
@@ -118,7 +122,7 @@ def check_names(changed: list[str], kept: list[Record]) -> None:
     """Refuses a name that is in neither the catalogue nor a file of golden values."""
     from posenc_jax.analysis.audit import rows
 
-    known = [method.name for _, method in rows()] + [row["name"] for row in (*kept, *rope.models())]
+    known = [method.name for _, method in rows()] + [row["name"] for row in (*kept, *rope.models(), *rope.rows())]
     known += sequences.scenarios()
     for name in changed:
         if name not in known:

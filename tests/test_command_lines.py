@@ -55,7 +55,7 @@ SOME = {
 """What ``...`` stands for after an option."""
 INNER = ("add", "list", "import", "export", "inspect")
 """Commands of commands."""
-NO_LINES = {"posenc audit 1", "posenc golden 1"}  # formats of files
+NO_LINES = {"posenc audit 1", "posenc golden 1", "posenc positions 1"}  # formats of files
 READ = "read to its end"
 
 

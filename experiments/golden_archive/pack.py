@@ -22,7 +22,10 @@ NAME = f"posenc-golden-{VERSION}.tar.bz2"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "golden-values.md"
 FOLDERS = {
     "sequences": ("posenc_jax/golden/sequences", ("README.md", "check.py", "reference.py", "sequences-v1.json")),
-    "rope": ("posenc_jax/golden/rope", ("check.py", "rope-v1.json")),
+    "rope": (
+        "posenc_jax/golden/rope",
+        ("README.md", "check.py", "positions-v1.json", "positions-v1.schema.json", "rope-v1.json"),
+    ),
 }
 """In the archive: in the checkout, and its files."""
 

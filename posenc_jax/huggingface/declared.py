@@ -19,6 +19,7 @@ from posenc_jax.encodings.interface.base import PositionalEncoding
 from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.encodings.positions.interpolated import Interpolated
 from posenc_jax.encodings.relative.deberta import DeBERTa
+from posenc_jax.encodings.relative.inkling import Inkling
 from posenc_jax.encodings.rotary.mla_rope import MLARoPE
 from posenc_jax.encodings.rotary.rope import RoPE
 from posenc_jax.encodings.rotary.rope_scaling import DynamicNTK
@@ -170,7 +171,9 @@ def from_hf(config: Mapping[str, Any], assume: str | None = None) -> Declared:
     if config.get("auto_map"):
         odd["auto_map names code beside the file: it is not run, and may do otherwise than is said here"] = None
     other = _other(given, kind, own, odd)
-    if other is not None:
+    if own.positions == "inkling":
+        found = tuple(_inkling(given, own, kind) for kind in kinds)
+    elif other is not None:
         found = tuple(Layer(kind, other, 0, layers.window_of(given, kind, own)) for kind in kinds)
     else:
         found = _rotary(given, kind, own, kinds, odd)
@@ -306,6 +309,8 @@ def _other(
         if config.get("static_position_embeddings", True) is not True:
             raise DataError("static_position_embeddings must be true: name another config")
         return (Sinusoidal(layout="half"),)
+    if own.positions == "tensor2tensor":
+        return (Sinusoidal(frequencies="tensor2tensor", layout="half", offset=own.offset),)
     if own.positions == "learned":
         told = config.get("position_embedding_type")
         if told not in (None, "absolute"):
@@ -318,6 +323,22 @@ def _other(
             count += offset
         return (Learned(count, offset=offset),)
     return None
+
+
+def _inkling(config: Mapping[str, Any], own: Dialect, kind: str) -> Layer:
+    """Relative logits as far as the window; in layers that see all, ``rel_extent`` far, and growing above a floor."""
+    if kind not in ("hybrid", "hybrid_sliding"):
+        raise DataError(f"layer_types has {short(kind)}, and 'hybrid' and 'hybrid_sliding' are read: mend the config")
+    window = layers.window_of(config, kind, own)
+    floor, scale = whole(config, "log_scaling_n_floor") or own.floor, number(config, "log_scaling_alpha")
+    found = Inkling(
+        width=whole(config, "d_rel") or 16,
+        extent=window or whole(config, "rel_extent") or 1024,
+        clip=own.clip and (number(config, "rel_l2_clip_threshold") or own.clip),
+        floor=None if window else floor,
+        scale=0.1 if scale is None else scale,
+    )
+    return Layer(kind, (found,), 0, window)
 
 
 def _deberta(config: Mapping[str, Any]) -> DeBERTa:

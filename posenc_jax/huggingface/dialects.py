@@ -18,10 +18,12 @@ class Dialect:
     """What a type of model reads, and its defaults.
 
     Attributes:
-      positions: "rotary", "learned", "sinusoidal", "alibi", "t5", "deberta" or "none".
+      positions: "rotary", "learned", "sinusoidal", "tensor2tensor" for its sinusoids, "alibi", "t5", "deberta",
+        "inkling" or "none".
       length, length_key: ``max_position_embeddings`` by default, and its name; original: the default of
         ``original_max_position_embeddings`` beside the rotary parameters.
       only_if: a setting and what it is, by default too, or the config is refused.
+      clip, floor: Inkling's, which says them as ``rel_l2_clip_threshold`` and ``log_scaling_n_floor``.
       offset: the rows of a table before position 0; after_padding: these are ``pad_token_id`` + 1.
       alibi: a config may turn to ALiBi.
       base: of RoPE; local_base: of its sliding layers, where these have another one; base_key, local_key: their names
@@ -67,6 +69,8 @@ class Dialect:
     length_key: str = "max_position_embeddings"
     original: int | None = None
     only_if: tuple[str, Any] | None = None
+    clip: float | None = None
+    floor: int | None = None
     offset: int = 0
     after_padding: bool = False
     alibi: bool = False
@@ -127,6 +131,7 @@ KINDS = {
     "F": "full_attention",
     "I": "indexed_attention",
     "H": "hybrid",
+    "Y": "hybrid_sliding",
     "X": "cross_attention",
     "L": "linear_attention",
     "C": "conv",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from posenc_jax.data.errors import DataError
-from posenc_jax.encodings import MLARoPE, QueryTemperature, parse, spec
+from posenc_jax.encodings import Inkling, MLARoPE, QueryTemperature, RoPE, Sequence, Sinusoidal, parse, spec
 from posenc_jax.encodings.absolute.learned import Learned
 from posenc_jax.huggingface import from_hf, read_config
 
@@ -298,6 +298,37 @@ def test_what_is_odd(config, found):
     assert any(found in odd for odd in declared(**config).odd)
 
 
+def test_rows_of_sines_before_position_0():
+    found = from_hf({"model_type": "xglm", "num_layers": 3, "d_model": 16, "max_position_embeddings": 64})
+    (element,) = found.layers[2].encodings
+    assert element == Sinusoidal(frequencies="tensor2tensor", layout="half", offset=2)
+    row = element.embed({}, np.zeros((1, 4, 16), np.float32), Sequence.of_length(4))[0, 3]
+    angles = [5 * 10000 ** (-k / 7) for k in range(8)]
+    np.testing.assert_allclose(row, [*map(math.sin, angles), *map(math.cos, angles)], atol=1e-6)
+
+
+def test_relative_logits_of_inkling():
+    found = from_hf(
+        {"model_type": "inkling2_text", "num_hidden_layers": 7, "rel_extent": 300, "local_layer_ids": [0, 6]}
+    )
+    assert [layer.kind for layer in found.layers] == ["hybrid_sliding", *["hybrid"] * 5, "hybrid_sliding"]
+    assert [layer.window for layer in found.layers] == [1024, *[None] * 5, 1024]
+    assert found.layers[0].encodings == (Inkling(extent=1024, clip=8.0),)
+    assert found.layers[1].encodings == (Inkling(extent=300, clip=8.0, floor=128000),)
+    first = from_hf({"model_type": "inkling_text", "num_hidden_layers": 12, "sliding_window_size": 64, "d_rel": 8})
+    assert [n for n, layer in enumerate(first.layers) if layer.window is None] == [5, 11]
+    assert first.layers[0].encodings == (Inkling(width=8, extent=64),)
+    assert first.layers[5].encodings == (Inkling(width=8),)
+
+
+def test_a_table_that_turns_neighbours():
+    found = from_hf({"model_type": "roformer", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 4})
+    assert found.layers[0].rotation == RoPE(layout="interleaved")
+    assert_frequencies(found.layers[0], powers(1e4, 16))
+    with pytest.raises(DataError, match="rotary_value = True of roformer, and False is read"):
+        from_hf({"model_type": "roformer", "num_hidden_layers": 1, "rotary_value": True})
+
+
 def test_nothing_is_odd_without_a_reason():
     assert declared(rope_theta=1e4, rope_scaling=None).odd == ()
 
@@ -336,6 +367,7 @@ def test_nothing_is_odd_without_a_reason():
             "sinusoidal_embeddings = True of xlm, and False is",
         ),
         ({"model_type": "gemma4_text", "per_layer_config": {"5": 3}}, "must say one head_dim for some layers"),
+        ({"model_type": "inkling_text", "layer_types": ["conv"] * 12}, "'conv', and 'hybrid' and 'hybrid_sliding' are"),
         ({"model_type": "xlnet"}, "tells positions by Transformer-XL's distances, which is not read"),
         ({"rope_scaling": 4.0}, "rope_scaling must be an object"),
         ({"rope_scaling": {"rope_type": ["linear"]}}, "rope_type = \"['linear']\" is none that is read"),

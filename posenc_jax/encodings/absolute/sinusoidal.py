@@ -9,7 +9,7 @@ import numpy as np
 from posenc_jax.encodings.frequency_designs import FrequencyDesign
 from posenc_jax.encodings.interface.base import Array, Dims, Params, PositionalEncoding, Sequence, at_least_float32
 from posenc_jax.encodings.interface.method import Method
-from posenc_jax.encodings.interface.value import above, limited
+from posenc_jax.encodings.interface.value import above, at_least, limited
 from posenc_jax.encodings.shared.phase import sincos, tensor2tensor_frequencies, vaswani_frequencies
 
 Frequencies = tuple[float, ...] | FrequencyDesign | Literal["vaswani", "tensor2tensor"]
@@ -103,6 +103,7 @@ class Sinusoidal(PositionalEncoding):
         of this project with low side lobes (module `frequency_designs`).
       layout, odd: as in `sinusoidal`.
       scale: a factor on the vectors.
+      offset: rows of the table before that of position 0: 2 in fairseq and XGLM.
 
     Raises:
       ValueError: in `check`, for an odd d_model without a named policy, and for one that the frequencies do not fit.
@@ -117,6 +118,7 @@ class Sinusoidal(PositionalEncoding):
     layout: Layout = "interleaved"
     odd: Odd = "error"
     scale: float = 1.0
+    offset: int = 0
 
     name = "sinusoidal"
     paper = "arXiv:1706.03762"
@@ -134,7 +136,7 @@ class Sinusoidal(PositionalEncoding):
             use="W",
         ),
     )
-    limits = limited(base=above(0, ": the paper has 10000.0"))
+    limits = limited(base=above(0, ": the paper has 10000.0"), offset=at_least(0))
 
     def check_fields(self) -> None:
         if isinstance(self.frequencies, tuple):
@@ -158,7 +160,7 @@ class Sinusoidal(PositionalEncoding):
     def embed(self, params: Params, x: Array, sequence: Sequence) -> Array:
         dtype = at_least_float32(x)
         vectors = sinusoidal(
-            sequence.positions,
+            sequence.positions + self.offset if self.offset else sequence.positions,
             x.shape[-1],
             base=self.base,
             frequencies=self.frequencies,

@@ -4,8 +4,10 @@ Its matrices are not turned (``Conv1D``), and queries, keys and values stand sid
 ``models/gpt2/modeling_gpt2.py``). Files on the hub leave out ``transformer.`` before all names.
 """
 
+import dataclasses
+
 from posenc_jax.huggingface.family import Family, Settings
-from posenc_jax.huggingface.names import QKV, SAME, NameRule, each_layer, linear, norm
+from posenc_jax.huggingface.names import QKV, SAME, NameRule, attention, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
@@ -21,16 +23,20 @@ def settings(config: Settings) -> dict:
     }
 
 
+_OUTSIDE = (
+    NameRule("transformer.wte.weight", ("embedding.table",)),
+    NameRule("transformer.wpe.weight", ("posenc.decoder.0.table",)),
+    *norm("transformer.ln_f", "decoder.final_norm"),
+    *linear("lm_head", "output"),
+)
+
 FAMILY = Family(
     name="gpt2",
     architecture="GPT2LMHeadModel",
     title="GPT-2",
     settings=settings,
     names=(
-        NameRule("transformer.wte.weight", ("embedding.table",)),
-        NameRule("transformer.wpe.weight", ("posenc.decoder.0.table",)),
-        *norm("transformer.ln_f", "decoder.final_norm"),
-        *linear("lm_head", "output"),
+        *_OUTSIDE,
         *each_layer(
             "transformer.h.{}",
             "decoder.blocks.{}",
@@ -45,4 +51,42 @@ FAMILY = Family(
     tied={"lm_head.weight": "transformer.wte.weight"},
     left_out="transformer.",
     ignored=(r"(transformer\.)?h\.\d+\.attn\.(masked_)?bias",),
+)
+
+
+def _settings_of_gpt_neo(config: Settings) -> dict:
+    return {
+        **config.sizes(),
+        "mlp_dim": config.whole("intermediate_size", None),
+        "activation": config.activation("activation_function", "gelu_new"),
+        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "divide_logits": False,
+        "attention_bias": False,
+        "attention_output_bias": True,
+        "output_bias": False,
+    }
+
+
+# Every second layer has a window, matrices are turned, and logits are not divided (Black et al. 2021;
+# ``models/gpt_neo/modeling_gpt_neo.py``).
+GPT_NEO = dataclasses.replace(
+    FAMILY,
+    name="gpt_neo",
+    architecture="GPTNeoForCausalLM",
+    title="GPT-Neo",
+    settings=_settings_of_gpt_neo,
+    names=(
+        *_OUTSIDE,
+        *each_layer(
+            "transformer.h.{}",
+            "decoder.blocks.{}",
+            norm("ln_1", "self_attention_norm"),
+            attention("attn.attention.{}_proj", "q k v out"),
+            norm("ln_2", "mlp_norm"),
+            linear("mlp.c_fc", "mlp.hidden"),
+            linear("mlp.c_proj", "mlp.output"),
+        ),
+    ),
+    ignored=(r"(transformer\.)?h\.\d+\.attn\.attention\.(masked_)?bias",),
 )

@@ -160,3 +160,175 @@ OLMO2 = _like_llama(
         ),
     ),
 )
+
+# OLMo 2 with windows (https://arxiv.org/abs/2512.13961; ``models/olmo3/modeling_olmo3.py``).
+OLMO3 = dataclasses.replace(OLMO2, name="olmo3", architecture="Olmo3ForCausalLM", title="OLMo 3")
+
+
+def _settings_of_gemma(config: Settings) -> dict:
+    config.refuse_unless("use_bidirectional_attention", None, False)
+    config.refuse_unless("hidden_act", "gelu_pytorch_tanh", "gelu")
+    return {
+        **config.sizes(),
+        "num_kv_heads": config.whole("num_key_value_heads", 16),
+        "head_dim": config.whole("head_dim", 256),
+        "mlp_dim": config.whole("intermediate_size"),
+        "norm_type": "rms_offset",
+        "norm_epsilon": config.number("rms_norm_eps", 1e-6),
+        "activation": "geglu" if config.values.get("hidden_act") == "gelu" else "geglu_tanh",
+        "scale_embeddings": True,
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "attention_bias": config.flag("attention_bias", False),
+        "mlp_bias": False,
+    }
+
+
+# Factors of norms are ``1 + w``, GELU with a gate, embeddings times sqrt(d_model) (https://arxiv.org/abs/2403.08295;
+# ``models/gemma/modeling_gemma.py``).
+GEMMA = dataclasses.replace(
+    FAMILY, name="gemma", architecture="GemmaForCausalLM", title="Gemma", settings=_settings_of_gemma
+)
+
+
+def _settings_of_stablelm(config: Settings) -> dict:
+    config.refuse_unless("qk_layernorm", False)
+    return settings(config) | {
+        "num_kv_heads": config.whole("num_key_value_heads", 32),
+        "head_dim": None,
+        "norm_type": "layer",
+        "norm_epsilon": config.number("layer_norm_eps", 1e-5),
+        "parallel": "one_norm" if config.flag("use_parallel_residual", False) else None,
+        "attention_bias": config.flag("use_qkv_bias", False),
+        "attention_output_bias": False,
+        "mlp_bias": False,
+    }
+
+
+# LayerNorm, and a part of each head is rotated (https://arxiv.org/abs/2402.17834;
+# ``models/stablelm/modeling_stablelm.py``).
+STABLELM = dataclasses.replace(
+    FAMILY, name="stablelm", architecture="StableLmForCausalLM", title="StableLM", settings=_settings_of_stablelm
+)
+
+
+def _settings_of_cohere(config: Settings) -> dict:
+    config.refuse_unless("use_qk_norm", False)
+    return settings(config) | {
+        "norm_type": "layer",
+        "norm_bias": False,
+        "norm_epsilon": config.number("layer_norm_eps", 1e-5),
+        "parallel": "one_norm",
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "logit_scale": config.number("logit_scale", 0.0625),
+        "mlp_bias": False,
+    }
+
+
+# Attention and feed-forward layer side by side behind one LayerNorm without biases; neighbouring dimensions are
+# rotated, and logits are scaled (``models/cohere/modeling_cohere.py``; there is no paper).
+COHERE = dataclasses.replace(
+    FAMILY, name="cohere", architecture="CohereForCausalLM", title="Command R", settings=_settings_of_cohere
+)
+
+# Norms before and after each sub-layer; neighbouring dimensions of half of each head are rotated
+# (https://arxiv.org/abs/2406.12793; ``models/glm4/modeling_glm4.py``).
+GLM4 = _like_llama(
+    "glm4",
+    "Glm4ForCausalLM",
+    "GLM-4",
+    lambda config: {
+        "num_kv_heads": config.whole("num_key_value_heads", 2),
+        "head_dim": config.whole("head_dim", 128),
+        "norm": "sandwich",
+        "norm_epsilon": config.number("rms_norm_eps", 1.5625e-07),
+        "attention_bias": config.flag("attention_bias", True),
+        "attention_output_bias": False,
+        "mlp_bias": False,
+    },
+    names=(
+        *OUTSIDE,
+        *layer(
+            norm("input_layernorm", "self_attention_norm"),
+            ATTENTION,
+            norm("post_self_attn_layernorm", "self_attention_output_norm"),
+            norm("post_attention_layernorm", "mlp_norm"),
+            linear("mlp.gate_up_proj", "mlp.gate", "mlp.hidden"),
+            linear("mlp.down_proj", "mlp.output"),
+            norm("post_mlp_layernorm", "mlp_output_norm"),
+        ),
+    ),
+)
+
+
+def _settings_of_starcoder2(config: Settings) -> dict:
+    biases = config.flag("use_bias", True)
+    return {
+        **config.sizes(),
+        "num_kv_heads": config.whole("num_key_value_heads", 2),
+        "head_dim": config.whole("head_dim", None),
+        "mlp_dim": config.whole("intermediate_size"),
+        "norm_epsilon": config.number("norm_epsilon", 1e-5),
+        "activation": config.activation("hidden_act", "gelu_pytorch_tanh"),
+        "tie_output": config.flag("tie_word_embeddings", True),
+        "attention_bias": biases,
+        "mlp_bias": biases,
+        "output_bias": False,
+    }
+
+
+# LayerNorm, a feed-forward layer without a gate, biases (https://arxiv.org/abs/2402.19173;
+# ``models/starcoder2/modeling_starcoder2.py``).
+STARCODER2 = dataclasses.replace(
+    FAMILY,
+    name="starcoder2",
+    architecture="Starcoder2ForCausalLM",
+    title="StarCoder 2",
+    settings=_settings_of_starcoder2,
+    names=(
+        *OUTSIDE,
+        *layer(
+            norm("input_layernorm", "self_attention_norm"),
+            ATTENTION,
+            norm("post_attention_layernorm", "mlp_norm"),
+            linear("mlp.c_fc", "mlp.hidden"),
+            linear("mlp.c_proj", "mlp.output"),
+        ),
+    ),
+)
+
+
+def _settings_of_phi(config: Settings) -> dict:
+    config.refuse_unless("qk_layernorm", False)
+    return {
+        **config.sizes(),
+        "num_kv_heads": config.whole("num_key_value_heads", None),
+        "head_dim": config.whole("head_dim", None),
+        "mlp_dim": config.whole("intermediate_size"),
+        "norm_epsilon": config.number("layer_norm_eps", 1e-5),
+        "parallel": "one_norm",
+        "activation": config.activation("hidden_act", "gelu_new"),
+        "tie_output": config.flag("tie_word_embeddings", False),
+        "output_bias": True,
+    }
+
+
+# Phi-1, 1.5 and 2: attention and feed-forward layer side by side behind one LayerNorm, a part of each head is rotated,
+# and all has biases (https://arxiv.org/abs/2309.05463; ``models/phi/modeling_phi.py``).
+PHI = dataclasses.replace(
+    FAMILY,
+    name="phi",
+    architecture="PhiForCausalLM",
+    title="Phi",
+    settings=_settings_of_phi,
+    names=(
+        OUTSIDE[0],
+        *norm("model.final_layernorm", "decoder.final_norm"),
+        *linear("lm_head", "output"),
+        *layer(
+            norm("input_layernorm", "self_attention_norm"),
+            attention("self_attn.{}", "q_proj k_proj v_proj dense"),
+            linear("mlp.fc1", "mlp.hidden"),
+            linear("mlp.fc2", "mlp.output"),
+        ),
+    ),
+)
