@@ -1,0 +1,101 @@
+"""How often encodings and released models confuse near with far, by length, as a table."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from posenc_jax.analysis.near_and_far import CONFUSED, ERROR, Share, inversion, inversion_of
+from posenc_jax.drawing.text_table import TextTable
+from posenc_jax.encodings import Dims, Slot, for_layer, is_pattern, spec
+from posenc_jax.huggingface.declared import Declared
+from posenc_jax.show.rope_tables import groups, ranges
+
+HEADS = 4
+FIRST = 2**9
+
+
+class InversionRow(NamedTuple):
+    """Layers of one kind: what they are, their inversion at a length, and the frequencies there, () for other rows."""
+
+    name: str
+    at: Callable[[int], Share]
+    frequencies: Callable[[int], np.ndarray]
+
+
+def of_model(name: str, declared: Declared) -> list[InversionRow]:
+    """A row for each kind of layer of a released model. Below and above a switch a length has its own frequencies; a
+    layer with a window sees no farther.
+    """
+    rows = []
+    for layer, numbers in groups(declared).items():
+
+        def seen(length: int, layer=layer) -> tuple[np.ndarray, int]:
+            frequencies = layer.inverse_frequencies(length)
+            return frequencies if len(frequencies) else np.zeros(1), min(length, layer.window or length)
+
+        window = f", window {layer.window:,}" if layer.window else ""
+        rows.append(
+            InversionRow(
+                f"{name}, layers {ranges(numbers)}{window}" if len(groups(declared)) > 1 else f"{name}{window}",
+                lambda length, seen=seen: inversion(*seen(length)),
+                lambda length, seen=seen: seen(length)[0],
+            )
+        )
+    return rows
+
+
+def of_encoding(slot: Slot, dims: Dims) -> list[InversionRow]:
+    """A row for each layer of a pattern that differs from those before it, or one."""
+    layers = {for_layer(slot, i): i for i in reversed(range(len(slot) if is_pattern(slot) else 1))}
+    rows = []
+    for encodings, layer in sorted(layers.items(), key=lambda own: own[1]):
+
+        def frequencies(length: int, encodings=encodings) -> np.ndarray:
+            turns = len(encodings) == 1 and encodings[0].acts_on == {"encode_queries", "encode_keys"}
+            found = encodings[0].frequencies_for(dims, length) if turns else None
+            return np.zeros(0) if found is None else found
+
+        rows.append(
+            InversionRow(
+                spec(encodings),
+                lambda length, layer=layer: inversion_of(
+                    slot, dataclasses.replace(dims, max_len=length), length, layer=layer
+                ),
+                frequencies,
+            )
+        )
+    return rows
+
+
+def lengths_to(length: int, times: int = 4) -> list[int]:
+    """Every power of ``times`` times 512 up to a length, and the length itself."""
+    found = [min(FIRST, length)]
+    while found[-1] < length:
+        found.append(min(found[-1] * times, length))
+    return found
+
+
+def confused_from(lengths: Sequence[int], shares: Iterable[float]) -> int | None:
+    """The first length whose inversion is above `CONFUSED`; None for none."""
+    return next((length for length, share in zip(lengths, shares, strict=True) if share > CONFUSED), None)
+
+
+def table(rows: Iterable[InversionRow], length: int) -> TextTable:
+    """The inversion of each row by length, and from which on it confuses near with far."""
+    lengths, entries = lengths_to(length), []
+    for row in rows:
+        shares = [row.at(own).value for own in lengths]
+        start = confused_from(lengths, shares)
+        entries.append((row.name, *(f"{share:.3f}" for share in shares), f"{start:,}" if start else "-"))
+    return TextTable(
+        title="How often the farther of two keys of equal content has the higher logit, by length",
+        columns=("", *(f"{own:,}" for own in lengths), f"above {CONFUSED:g} at"),
+        align="l" + "r" * (len(lengths) + 1),
+        entries=tuple(entries),
+        notes=(
+            f"Distances are drawn uniformly below the length, contents from a normal; standard error {ERROR:g} at most."
+            " At 0.5 near and far cannot be told apart; ties count one half.",
+        ),
+    )
