@@ -20,7 +20,7 @@ from posenc_jax.encodings import Dims, Sequence, Slot, attend, embed, for_layer,
 from posenc_jax.encodings.interface.base import Array, PositionalEncoding
 from posenc_jax.encodings.shared.phase import sincos
 
-ERROR = 0.004
+ERROR = 0.005
 CONFUSED = 0.4
 _AT_ONCE = 2**22  # cosines in memory
 _FEW = 24  # places at which two keys are compared with all
@@ -152,7 +152,7 @@ def alias(
     return _share(others, mine)
 
 
-def predicted(frequencies: Array, length: int, *, pairs: int = 2**16) -> Share:
+def predicted(frequencies: Array, length: int, *, pairs: int = 2**14) -> Share:
     """The inversion that follows from the frequencies alone, of equal contents, and how far it may be off.
 
     At distances n and f the logits differ by ``sum_j z_j c_j`` with ``c_j = cos(f w_j) - cos(n w_j)`` and contents z_j
@@ -198,6 +198,8 @@ def inversion_of(slot: Slot, dims: Dims, length: int, *, layer: int = 0, error: 
     near, far = two_distances(generator, length, count)
     x = generator.normal(size=(count, dims.d_model))
     logits = read(x, length, length - 1 - np.stack([near, far], axis=1))
+    if np.isnan(logits).any():
+        raise ValueError(f"{spec(encodings)} has logits that are no numbers at length {length}")
     return _share(logits[..., 1].ravel(), logits[..., 0].ravel())
 
 
