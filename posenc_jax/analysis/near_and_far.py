@@ -184,7 +184,8 @@ def inversion_of(slot: Slot, dims: Dims, length: int, *, layer: int = 0, error: 
       ValueError: as `check_slot`, or the encoding reads more than the positions of the two keys and the query.
     """
     encodings, params = for_layer(slot, layer), layer_params(slot, views.initial(slot, dims), layer)
-    if any(e.needs_attributes or e.needs_pairs or e.position_axes not in (None, 1, "any") for e in encodings):
+    more = (e.needs_attributes or e.needs_pairs or "token_terms" in e.acts_on for e in encodings)
+    if any(more) or any(e.position_axes not in (None, 1, "any") for e in encodings):
         raise ValueError(f"{spec(encodings)} reads more of a token than its place, so keys have no distance alone")
     read = _Reader(encodings, params, dims, layer)
     generator, count = np.random.default_rng(seed), math.ceil(draws_for(error) / dims.num_heads)
