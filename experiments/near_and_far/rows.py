@@ -76,8 +76,8 @@ def rows() -> Iterator[tuple[str, str, InversionRow | str, int]]:
             yield "model", row.name, row, LENGTHS[-1]
 
 
-def measured(row: InversionRow, most: int) -> dict[str, Any]:
-    """The numbers of a row by length; its reason where it has none."""
+def measured(row: InversionRow, most: int, of_planes: int) -> dict[str, Any]:
+    """The numbers of a row by length, its alias where it has ``of_planes``; its reason where it has none."""
     found: dict[str, Any] = {"inversion": [], "predicted": [], "band": [], "alias": []}
     for length in filter(lambda own: own <= most, LENGTHS):
         try:
@@ -86,14 +86,14 @@ def measured(row: InversionRow, most: int) -> dict[str, Any]:
             if not found["inversion"]:
                 return {"reason": " ".join(str(error).split())}
             break
-        frequencies = row.frequencies(length)
+        frequencies, seen = row.turning(length)
         found["inversion"].append(own.value)
         if len(frequencies):
-            expected = predicted(frequencies, length)
+            expected = predicted(frequencies, seen)
             found["predicted"].append(expected.value)
             found["band"].append(expected.error + 2 * ERROR)
-            still = DIMS.head_dim // 2 - len(frequencies)
-            found["alias"].append(alias(frequencies, length, still=max(still, 0)).value)
+            if of_planes:
+                found["alias"].append(alias(frequencies, length, still=of_planes - len(frequencies)).value)
     return found
 
 
@@ -112,7 +112,8 @@ def main() -> None:
         key = f"{kind}: {name}"
         if key in record["rows"]:
             continue
-        record["rows"][key] = short({"reason": row} if isinstance(row, str) else measured(row, most))
+        own = {"reason": row} if isinstance(row, str) else measured(row, most, (kind != "model") * 64)
+        record["rows"][key] = short(own)
         print(key, record["rows"][key].get("reason") or record["rows"][key]["inversion"], flush=True)
         RECORD.write_text(json.dumps(record, indent=1) + "\n")
     record["by_ratio"] = short(by_ratio())

@@ -5,8 +5,8 @@
     python -m experiments.near_and_far.task runs/smollm2 8192 16384 32768    # 1x, 2x and 4x the context: hours
 
 A sequence is n random words of 152, each a token, and the same words again: at every place of the second copy the word
-n back is right. Accuracy is among the 152, without the first eighth of the copy. A list has 8 of the words; the question
-names a place, from first to eighth, and the answer is among the 8. What was expected is in `directions`.
+n back is right. Accuracy is among the 152, without the first eighth of the copy. A list has 8 of the words; the
+question names a place, from first to eighth, and the answer is among the 8. What was expected is in `directions`.
 """
 
 from __future__ import annotations

@@ -1,72 +1,74 @@
 """How often encodings and released models confuse near with far, by length, as a table."""
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from posenc_jax.analysis.near_and_far import CONFUSED, ERROR, Share, inversion, inversion_of
+from posenc_jax.analysis.similarities import similarities
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.encodings import Dims, Slot, for_layer, is_pattern, spec
-from posenc_jax.huggingface.declared import Declared
+from posenc_jax.encodings.interface.base import PositionalEncoding
+from posenc_jax.huggingface.declared import Declared, Layer
 from posenc_jax.show.rope_tables import groups, ranges
 
 HEADS = 4
 FIRST = 2**9
+_COMPARED = 64
 
 
 class InversionRow(NamedTuple):
-    """Layers of one kind: what they are, their inversion at a length, and the frequencies there, () for other rows."""
+    """Layers of one kind.
+
+    Attributes:
+      name: what they are.
+      at: their inversion at a length.
+      turning: the frequencies at a length, none where more than rotation decides, and how far a layer sees there.
+    """
 
     name: str
     at: Callable[[int], Share]
-    frequencies: Callable[[int], np.ndarray]
+    turning: Callable[[int], tuple[np.ndarray, int]]
 
 
 def of_model(name: str, declared: Declared) -> list[InversionRow]:
     """A row for each kind of layer of a released model. Below and above a switch a length has its own frequencies; a
     layer with a window sees no farther.
     """
-    rows = []
-    for layer, numbers in groups(declared).items():
+    rows, found = [], groups(declared)
+    for layer, numbers in found.items():
 
-        def seen(length: int, layer=layer) -> tuple[np.ndarray, int]:
+        def turning(length: int, layer: Layer = layer) -> tuple[np.ndarray, int]:
             frequencies = layer.inverse_frequencies(length)
             return frequencies if len(frequencies) else np.zeros(1), min(length, layer.window or length)
 
         window = f", window {layer.window:,}" if layer.window else ""
-        rows.append(
-            InversionRow(
-                f"{name}, layers {ranges(numbers)}{window}" if len(groups(declared)) > 1 else f"{name}{window}",
-                lambda length, seen=seen: inversion(*seen(length)),
-                lambda length, seen=seen: seen(length)[0],
-            )
-        )
+        own = f", layers {ranges(numbers)}" if len(found) > 1 else ""
+        rows.append(InversionRow(name + own + window, lambda n, own=turning: inversion(*own(n)), turning))
     return rows
 
 
 def of_encoding(slot: Slot, dims: Dims) -> list[InversionRow]:
     """A row for each layer of a pattern that differs from those before it, or one."""
-    layers = {for_layer(slot, i): i for i in reversed(range(len(slot) if is_pattern(slot) else 1))}
-    rows = []
-    for encodings, layer in sorted(layers.items(), key=lambda own: own[1]):
+    numbers = range(len(slot)) if is_pattern(slot) else range(1)
+    layers = {for_layer(slot, i): i for i in reversed(numbers)}
 
-        def frequencies(length: int, encodings=encodings) -> np.ndarray:
-            turns = len(encodings) == 1 and encodings[0].acts_on == {"encode_queries", "encode_keys"}
-            found = encodings[0].frequencies_for(dims, length) if turns else None
-            return np.zeros(0) if found is None else found
+    def at(length: int, layer: int) -> Share:
+        return inversion_of(slot, dataclasses.replace(dims, max_len=length), length, layer=layer)
 
-        rows.append(
-            InversionRow(
-                spec(encodings),
-                lambda length, layer=layer: inversion_of(
-                    slot, dataclasses.replace(dims, max_len=length), length, layer=layer
-                ),
-                frequencies,
-            )
-        )
-    return rows
+    def turning(length: int, encodings: tuple[PositionalEncoding, ...]) -> tuple[np.ndarray, int]:
+        found = None
+        if len(encodings) == 1 and encodings[0].acts_on == {"encode_queries", "encode_keys"}:
+            found = similarities(encodings, dataclasses.replace(dims, max_len=_COMPARED), _COMPARED)[0].frequencies
+        return np.zeros(0) if found is None else found, length
+
+    return [
+        InversionRow(spec(own), functools.partial(at, layer=layer), functools.partial(turning, encodings=own))
+        for own, layer in sorted(layers.items(), key=lambda own: own[1])
+    ]
 
 
 def lengths_to(length: int, times: int = 4) -> list[int]:
