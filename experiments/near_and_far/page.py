@@ -122,7 +122,7 @@ def picture(record: dict[str, Any]) -> HeatMap:
     return HeatMap(
         slug="inversion",
         title="How often the farther of two keys of equal content wins",
-        x=Axis("length", names=tuple(f"2^{n.bit_length() - 1}" for n in lengths)),
+        x=Axis("length in tokens", names=tuple(f"{n}" if n < 1024 else f"{n // 1024}K" for n in lengths)),
         y=Axis(""),
         z_title="inversion",
         panels=tuple(panels),

@@ -56,6 +56,9 @@ RATIOS = (1, 2, 8, 64)
 
 def rows() -> Iterator[tuple[str, str, InversionRow | str, int]]:
     """Every row: its kind, its name, how it is measured, or why it is not, and the longest length."""
+    for model in models():
+        for row in of_model(model["name"], from_hf(model["config"])):
+            yield "model", row.name, row, LENGTHS[-1]
     specs = [("change", spec) for spec in CHANGES]
     specs += [(family, row.spec) for family, own in CATALOGUE.items() for row in own]
     named: set[tuple[str, str]] = set()
@@ -71,9 +74,6 @@ def rows() -> Iterator[tuple[str, str, InversionRow | str, int]]:
             if (kind == "change", row.name) not in named:
                 named.add((kind == "change", row.name))
                 yield kind, row.name if len(found) > 1 or kind != "change" else spec, row, most
-    for model in models():
-        for row in of_model(model["name"], from_hf(model["config"])):
-            yield "model", row.name, row, LENGTHS[-1]
 
 
 def measured(row: InversionRow, most: int, of_planes: int) -> dict[str, Any]:

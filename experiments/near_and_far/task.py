@@ -1,7 +1,7 @@
 """A task that asks SmolLM2-135M for a place: the token n back, and the k-th word of a list, under changes of positions.
 
     posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
-    python -m experiments.near_and_far.task runs/smollm2 256 512 1024        # goes on where it stopped
+    python -m experiments.near_and_far.task runs/smollm2 128 256 512          # goes on where it stopped
     python -m experiments.near_and_far.task runs/smollm2 8192 16384 32768    # 1x, 2x and 4x the context: hours
 
 A sequence is n random words of 152, each a token, and the same words again: at every place of the second copy the word
@@ -34,7 +34,7 @@ from posenc_jax.statistics.comparison import paired_comparison
 from posenc_jax.training.step import model_of
 
 RECORD = Path(__file__).with_name("task.json")
-SEQUENCES, LISTS = 6, 4
+SEQUENCES, LISTS = 4, 4
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 TRAINED = 8192
 

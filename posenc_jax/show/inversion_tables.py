@@ -13,7 +13,7 @@ from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.encodings import Dims, Slot, for_layer, is_pattern, spec
 from posenc_jax.encodings.interface.base import PositionalEncoding
 from posenc_jax.huggingface.declared import Declared, Layer
-from posenc_jax.show.rope_tables import groups, ranges
+from posenc_jax.show.rope_tables import groups
 
 HEADS = 4
 FIRST = 2**9
@@ -46,7 +46,7 @@ def of_model(name: str, declared: Declared) -> list[InversionRow]:
             return frequencies if len(frequencies) else np.zeros(1), min(length, layer.window or length)
 
         window = f", window {layer.window:,}" if layer.window else ""
-        own = f", layers {ranges(numbers)}" if len(found) > 1 else ""
+        own = f", {len(numbers)} of {len(declared.layers)} layers" if len(found) > 1 else ""
         rows.append(InversionRow(name + own + window, lambda n, own=turning: inversion(*own(n)), turning))
     return rows
 
