@@ -51,6 +51,7 @@ CHANGES = (
     "nope",
 )
 """What a change of RoPE does to it."""
+ERRORS, ROUGH = {"change": ERROR, "model": ERROR}, 2 * ERROR
 RATIOS = (1, 2, 8, 64)
 
 
@@ -76,12 +77,12 @@ def rows() -> Iterator[tuple[str, str, InversionRow | str, int]]:
                 yield kind, row.name if len(found) > 1 or kind != "change" else spec, row, most
 
 
-def measured(row: InversionRow, most: int, of_planes: int) -> dict[str, Any]:
-    """The numbers of a row by length, its alias where it has ``of_planes``; its reason where it has none."""
+def measured(kind: str, row: InversionRow, most: int) -> dict[str, Any]:
+    """The numbers of a row by length, the alias of changes too; its reason where it has none."""
     found: dict[str, Any] = {"inversion": [], "predicted": [], "band": [], "alias": []}
     for length in filter(lambda own: own <= most, LENGTHS):
         try:
-            own = row.at(length)
+            own = row.at(length, ERRORS.get(kind, ROUGH))
         except (ValueError, TypeError, NotImplementedError, MemoryError) as error:
             if not found["inversion"]:
                 return {"reason": " ".join(str(error).split())}
@@ -91,9 +92,10 @@ def measured(row: InversionRow, most: int, of_planes: int) -> dict[str, Any]:
         if len(frequencies):
             expected = predicted(frequencies, seen)
             found["predicted"].append(expected.value)
-            found["band"].append(expected.error + 2 * ERROR)
-            if of_planes:
-                found["alias"].append(alias(frequencies, length, still=of_planes - len(frequencies)).value)
+            found["band"].append(expected.error + 2 * ERRORS.get(kind, ROUGH))
+            if kind == "change":
+                still = DIMS.head_dim // 2 - len(frequencies)
+                found["alias"].append(alias(frequencies, length, still=still).value)
     return found
 
 
@@ -107,12 +109,16 @@ def by_ratio() -> dict[str, list[float]]:
 
 def main() -> None:
     """Measures what the record lacks, row by row."""
-    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"lengths": LENGTHS, "error": ERROR, "rows": {}}
+    record = (
+        json.loads(RECORD.read_text())
+        if RECORD.exists()
+        else {"lengths": LENGTHS, "errors": {**ERRORS, "others": ROUGH}, "rows": {}}
+    )
     for kind, name, row, most in rows():
         key = f"{kind}: {name}"
         if key in record["rows"]:
             continue
-        own = {"reason": row} if isinstance(row, str) else measured(row, most, (kind != "model") * 64)
+        own = {"reason": row} if isinstance(row, str) else measured(kind, row, most)
         record["rows"][key] = short(own)
         print(key, record["rows"][key].get("reason") or record["rows"][key]["inversion"], flush=True)
         RECORD.write_text(json.dumps(record, indent=1) + "\n")

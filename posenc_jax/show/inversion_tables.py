@@ -25,12 +25,12 @@ class InversionRow(NamedTuple):
 
     Attributes:
       name: what they are.
-      at: their inversion at a length.
+      at: their inversion at a length, up to a standard error.
       turning: the frequencies at a length, none where more than rotation decides, and how far a layer sees there.
     """
 
     name: str
-    at: Callable[[int], Share]
+    at: Callable[[int, float], Share]
     turning: Callable[[int], tuple[np.ndarray, int]]
 
 
@@ -47,7 +47,9 @@ def of_model(name: str, declared: Declared) -> list[InversionRow]:
 
         window = f", window {layer.window:,}" if layer.window else ""
         own = f", {len(numbers)} of {len(declared.layers)} layers" if len(found) > 1 else ""
-        rows.append(InversionRow(name + own + window, lambda n, own=turning: inversion(*own(n)), turning))
+        rows.append(
+            InversionRow(name + own + window, lambda n, error, own=turning: inversion(*own(n), error=error), turning)
+        )
     return rows
 
 
@@ -56,17 +58,18 @@ def of_encoding(slot: Slot, dims: Dims) -> list[InversionRow]:
     numbers = range(len(slot)) if is_pattern(slot) else range(1)
     layers = {for_layer(slot, i): i for i in reversed(numbers)}
 
-    def at(length: int, layer: int) -> Share:
-        return inversion_of(slot, dataclasses.replace(dims, max_len=length), length, layer=layer)
+    def at(length: int, error: float, layer: int) -> Share:
+        return inversion_of(slot, dataclasses.replace(dims, max_len=length), length, layer=layer, error=error)
 
-    def turning(length: int, encodings: tuple[PositionalEncoding, ...]) -> tuple[np.ndarray, int]:
+    @functools.cache
+    def frequencies(encodings: tuple[PositionalEncoding, ...]) -> np.ndarray:
         found = None
         if len(encodings) == 1 and encodings[0].acts_on == {"encode_queries", "encode_keys"}:
             found = similarities(encodings, dataclasses.replace(dims, max_len=_COMPARED), _COMPARED)[0].frequencies
-        return np.zeros(0) if found is None else found, length
+        return np.zeros(0) if found is None else found
 
     return [
-        InversionRow(spec(own), functools.partial(at, layer=layer), functools.partial(turning, encodings=own))
+        InversionRow(spec(own), functools.partial(at, layer=layer), lambda n, own=own: (frequencies(own), n))
         for own, layer in sorted(layers.items(), key=lambda own: own[1])
     ]
 
@@ -88,7 +91,7 @@ def table(rows: Iterable[InversionRow], length: int) -> TextTable:
     """The inversion of each row by length, and from which on it confuses near with far."""
     lengths, entries = lengths_to(length), []
     for row in rows:
-        shares = [row.at(own).value for own in lengths]
+        shares = [row.at(own, ERROR).value for own in lengths]
         start = confused_from(lengths, shares)
         entries.append((row.name, *(f"{share:.3f}" for share in shares), f"{start:,}" if start else "-"))
     return TextTable(
