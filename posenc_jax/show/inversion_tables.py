@@ -35,10 +35,10 @@ class InversionRow(NamedTuple):
 
 
 def of_model(name: str, declared: Declared) -> list[InversionRow]:
-    """A row for each kind of layer of a released model. Below and above a switch a length has its own frequencies; a
-    layer with a window sees no farther.
+    """A row for each kind of layer of a released model that weighs keys. Below and above a switch a length has its own
+    frequencies; a layer with a window sees no farther.
     """
-    rows, found = [], groups(declared)
+    rows, found = [], {layer: own for layer, own in groups(declared).items() if layer.kind != "linear_attention"}
     for layer, numbers in found.items():
 
         def turning(length: int, layer: Layer = layer) -> tuple[np.ndarray, int]:
@@ -46,7 +46,7 @@ def of_model(name: str, declared: Declared) -> list[InversionRow]:
             return frequencies if len(frequencies) else np.zeros(1), min(length, layer.window or length)
 
         window = f", window {layer.window:,}" if layer.window else ""
-        own = f", {len(numbers)} of {len(declared.layers)} layers" if len(found) > 1 else ""
+        own = f", {len(numbers)} of {len(declared.layers)} layers" if len(groups(declared)) > 1 else ""
         rows.append(
             InversionRow(name + own + window, lambda n, error, own=turning: inversion(*own(n), error=error), turning)
         )
