@@ -41,7 +41,7 @@ WAVES = np.arange(64) / 64
     ],
 )
 def test_numpy_alone_gives_the_record(name, frequencies, length):
-    kept = RECORD["rows"][f"change: {name}"]["inversion"][RECORD["lengths"].index(length)]
+    kept = RECORD["rows"][f"change: {name}"]["inversion"][rows.LENGTHS.index(length)]
     assert abs(kept - by_numpy(frequencies, length)) < 3.5 * np.hypot(RECORD["errors"]["change"], 0.0036)
 
 
@@ -68,7 +68,7 @@ def test_the_prose_is_short_and_begins_with_five_lines():
 
 
 def share(name, length, kind="change"):
-    return RECORD["rows"][f"{kind}: {name}"]["inversion"][RECORD["lengths"].index(length)]
+    return RECORD["rows"][f"{kind}: {name}"]["inversion"][rows.LENGTHS.index(length)]
 
 
 def test_directions_are_judged_as_another_way_says():

@@ -16,6 +16,8 @@ from posenc_jax.analysis.near_and_far import CONFUSED
 from posenc_jax.drawing.markdown import code, grid, refilled
 from posenc_jax.drawing.plots import Axis, HeatMap
 from posenc_jax.drawing.printed import render
+from posenc_jax.golden.rope.check import models
+from posenc_jax.huggingface import from_hf
 from posenc_jax.show.inversion_tables import confused_from
 
 README = Path(__file__).with_name("README.md")
@@ -39,15 +41,33 @@ def served(record: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     return found
 
 
-def since(row: dict[str, Any], lengths: list[int]) -> str:
+def since(row: dict[str, Any]) -> str:
     """From which length a row confuses near with far, and up to where, if it recovers."""
-    shares = row["inversion"]
-    start = confused_from(lengths[: len(shares)], shares)
+    shares, lengths = row["inversion"], row["lengths"][: len(row["inversion"])]
+    start = confused_from(lengths, shares)
     if start is None:
         return "-"
     at = lengths.index(start)
     good = next((n for n, own in zip(lengths[at:], shares[at:]) if own <= CONFUSED - 0.02), None)
     return f"{start:,}" if good is None else f"{start:,}, not at {good:,}"
+
+
+def of_contexts(record: dict[str, Any]) -> tuple[list[str], list[str], list[str]]:
+    """Names of the released models whose layers that see all keys confuse near with far within the context that they
+    declare, beyond it only, and at no length.
+    """
+    found: tuple[list[str], list[str], list[str]] = ([], [], [])
+    for model in models():
+        own = [
+            row
+            for name, row in served(record, "model").items()
+            if name.split(",")[0] == model["name"] and "window" not in name and max(row["inversion"]) != 0.5
+        ] or [row for name, row in served(record, "model").items() if name.split(",")[0] == model["name"]]
+        starts = [confused_from(row["lengths"], row["inversion"]) for row in own]
+        start = min((start for start in starts if start is not None), default=None)
+        context = from_hf(model["config"]).max_length or 0
+        found[2 if start is None else 0 if start <= context else 1].append(model["name"])
+    return found
 
 
 def inside(row: dict[str, Any]) -> str:
@@ -60,21 +80,21 @@ def inside(row: dict[str, Any]) -> str:
 
 def table(record: dict[str, Any], kind: str) -> str:
     """Inversion at four lengths, from which one on it is above 0.4, and the points in the band."""
-    lengths, lines = record["lengths"], []
+    lines = []
     for name, row in served(record, kind).items():
-        by_length = dict(zip(lengths, row["inversion"]))
+        by_length = dict(zip(row["lengths"], row["inversion"]))
         cells = [f"{by_length[n]:.3f}" if n in by_length else "" for n in SHOWN]
-        lines.append([code(name) if kind != "model" else name, *cells, since(row, lengths), inside(row)])
+        lines.append([code(name) if kind != "model" else name, *cells, since(row), inside(row)])
     titles = ["", *(f"{n:,}" for n in SHOWN), "above 0.4 from", "in the band"]
     return grid(titles, "lrrrrrr", lines)
 
 
 def aliases(record: dict[str, Any]) -> str:
     """The alias of changes at four lengths."""
-    lengths, lines = record["lengths"], []
+    lines = []
     for name, row in served(record, "change").items():
         if row["alias"]:
-            by_length = dict(zip(lengths, row["alias"]))
+            by_length = dict(zip(row["lengths"], row["alias"]))
             lines.append([code(name), *(f"{by_length[n]:.3f}" for n in SHOWN)])
     return grid(["", *(f"{n:,}" for n in SHOWN)], "lrrrr", lines)
 
@@ -113,16 +133,15 @@ def of_task(found: dict[str, Any]) -> str:
 
 def picture(record: dict[str, Any]) -> HeatMap:
     """Inversion by length, of changes of RoPE and of released models."""
-    lengths = record["lengths"]
     panels, names = [], []
     for title, kind in (("Changes of RoPE", "change"), ("Released models", "model")):
-        own = {name: row for name, row in served(record, kind).items() if len(row["inversion"]) == len(lengths)}
+        own = {name: row for name, row in served(record, kind).items() if len(row["inversion"]) == len(rows.LENGTHS)}
         panels.append((title, np.array([row["inversion"] for row in own.values()])))
         names.append(tuple(own))
     return HeatMap(
         slug="inversion",
         title="How often the farther of two keys of equal content wins",
-        x=Axis("length in tokens", names=tuple(f"{n}" if n < 1024 else f"{n // 1024}K" for n in lengths)),
+        x=Axis("length in tokens", names=tuple(f"{n}" if n < 1024 else f"{n // 1024}K" for n in rows.LENGTHS)),
         y=Axis(""),
         z_title="inversion",
         panels=tuple(panels),

@@ -22,7 +22,7 @@ from posenc_jax.huggingface import from_hf
 from posenc_jax.show.inversion_tables import InversionRow, lengths_to, of_encoding, of_model
 
 RECORD = Path(__file__).with_name("rows.json")
-LENGTHS = lengths_to(2**20, 2)
+LENGTHS, FEW = lengths_to(2**20, 2), lengths_to(2**20)
 DIMS = Dims(512, 4, 4, 128, 1, 512)
 FEWER = 2**14
 """The longest length at which a table of every position is drawn."""
@@ -45,6 +45,8 @@ CHANGES = (
     "rope(base=5e5, scaling=clipped(planes=16))",
     "rope(scaling=low_side_lobes)",
     "rope(scaling=cosine_density)",
+    "moebius_rope(length=8192)",
+    "moebius_rope(length=8192, fraction=1)",
     "xpos",
     "alibi|rope",
     "alibi",
@@ -79,8 +81,9 @@ def rows() -> Iterator[tuple[str, str, InversionRow | str, int]]:
 
 def measured(kind: str, row: InversionRow, most: int) -> dict[str, Any]:
     """The numbers of a row by length, the alias of changes too; its reason where it has none."""
-    found: dict[str, Any] = {"inversion": [], "predicted": [], "band": [], "alias": []}
-    for length in filter(lambda own: own <= most, LENGTHS):
+    lengths = [length for length in (LENGTHS if kind in ERRORS else FEW) if length <= most]
+    found: dict[str, Any] = {"lengths": lengths, "inversion": [], "predicted": [], "band": [], "alias": []}
+    for length in lengths:
         try:
             own = row.at(length, ERRORS.get(kind, ROUGH))
         except (ValueError, TypeError, NotImplementedError, MemoryError) as error:
@@ -109,11 +112,8 @@ def by_ratio() -> dict[str, list[float]]:
 
 def main() -> None:
     """Measures what the record lacks, row by row."""
-    record = (
-        json.loads(RECORD.read_text())
-        if RECORD.exists()
-        else {"lengths": LENGTHS, "errors": {**ERRORS, "others": ROUGH}, "rows": {}}
-    )
+    record = json.loads(RECORD.read_text()) if RECORD.exists() else {"rows": {}}
+    record["errors"] = {**ERRORS, "others": ROUGH}
     for kind, name, row, most in rows():
         key = f"{kind}: {name}"
         if key in record["rows"]:
