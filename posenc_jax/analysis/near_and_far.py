@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-import scipy.special
 
 from posenc_jax.analysis import views
 from posenc_jax.analysis.kernels import checked
@@ -26,7 +25,7 @@ _AT_ONCE = 2**22  # cosines in memory
 _FEW = 24  # places at which two keys are compared with all
 
 
-class Share(NamedTuple):
+class DrawnShare(NamedTuple):
     """A share of draws, and its standard error."""
 
     value: float
@@ -89,7 +88,7 @@ def inversion(
     ratio: float = 1.0,
     error: float = ERROR,
     seed: int = 0,
-) -> Share:
+) -> DrawnShare:
     """The inversion of rotated planes; planes that do not turn add as much to both keys, and change nothing.
 
     Args:
@@ -100,7 +99,7 @@ def inversion(
       error: the standard error, which decides the number of draws.
 
     >>> inversion(np.array([1e-6]), 1000)  # one plane that has hardly turned: the nearer key always wins
-    Share(value=0.0, error=0.0)
+    DrawnShare(value=0.0, error=0.0)
     """
     frequencies, generator, count = checked(frequencies), np.random.default_rng(seed), draws_for(error)
     near, far = two_distances(generator, length, count, ratio)
@@ -124,7 +123,7 @@ def alias(
     window: int | None = None,
     error: float = ERROR,
     seed: int = 0,
-) -> Share:
+) -> DrawnShare:
     """The alias of rotated planes, in a window of ``window`` keys (default: ``length``).
 
     A stranger's logit, of independent normal content, is normal with variance ``|q|^2`` at every distance, so the share
@@ -134,14 +133,16 @@ def alias(
     Args:
       still: the number of planes that do not turn, beside ``frequencies``; of a head they are in its planes.
     """
+    from scipy.special import log_ndtr
+
     frequencies, generator, count = checked(frequencies), np.random.default_rng(seed), draws_for(error)
     frequencies = np.append(frequencies, np.zeros(still))
     strangers, at = (window or length) - 1, generator.integers(length, size=count)
     if head is None:
         products = generator.chisquare(2, (count, len(frequencies)))
-        best = scipy.special.log_ndtr(scores(products, frequencies, at) / np.sqrt(products.sum(-1)))
+        best = log_ndtr(scores(products, frequencies, at) / np.sqrt(products.sum(-1)))
         shares = -np.expm1(strangers * best)
-        return Share(float(shares.mean()), float(shares.std() / math.sqrt(count)))
+        return DrawnShare(float(shares.mean()), float(shares.std() / math.sqrt(count)))
     drawn = generator.integers(len(head.queries), size=count)
     queries, own = head.queries[drawn], head.own[drawn]
     mine, others = scores(queries * head.keys[own].conj(), frequencies, at), np.full(count, -np.inf)
@@ -152,7 +153,7 @@ def alias(
     return _share(others, mine)
 
 
-def predicted(frequencies: Array, length: int, *, pairs: int = 2**14) -> Share:
+def predicted(frequencies: Array, length: int, *, pairs: int = 2**14) -> DrawnShare:
     """The inversion that follows from the frequencies alone, of equal contents, and how far it may be off.
 
     At distances n and f the logits differ by ``sum_j z_j c_j`` with ``c_j = cos(f w_j) - cos(n w_j)`` and contents z_j
@@ -164,6 +165,8 @@ def predicted(frequencies: Array, length: int, *, pairs: int = 2**14) -> Share:
 
     The value is the mean over the pairs of a lattice of distances; the error is the mean size of the second term.
     """
+    from scipy.special import ndtr
+
     frequencies, k = checked(frequencies), np.arange(pairs)
     both = np.sort([k * length // pairs, k * 0.6180339887498949 % 1 * length // 1], axis=0).astype(np.int64)
     near, far = both[:, both[0] < both[1]]
@@ -171,10 +174,12 @@ def predicted(frequencies: Array, length: int, *, pairs: int = 2**14) -> Share:
     size = np.maximum(np.sqrt((c**2).sum(-1)), np.finfo(np.float64).tiny)
     x, third = c.sum(-1) / size, 2 * ((c / size[:, None]) ** 3).sum(-1)
     term = third * (x**2 - 1) * np.exp(-(x**2) / 2) / (6 * math.sqrt(math.tau))
-    return Share(float((scipy.special.ndtr(x) + term).mean()), float(np.abs(term).mean()))
+    return DrawnShare(float((ndtr(x) + term).mean()), float(np.abs(term).mean()))
 
 
-def inversion_of(slot: Slot, dims: Dims, length: int, *, layer: int = 0, error: float = ERROR, seed: int = 0) -> Share:
+def inversion_of(
+    slot: Slot, dims: Dims, length: int, *, layer: int = 0, error: float = ERROR, seed: int = 0
+) -> DrawnShare:
     """The inversion under any encoding of one axis, measured at its hooks in float64, the mean over heads.
 
     The query is the last token of ``length``; queries and keys are the embedding itself, with what is added to it, cut
@@ -233,6 +238,6 @@ class _Reader(NamedTuple):
         return one.reshape(*one.shape[:2], self.dims.num_heads, self.dims.head_dim).swapaxes(1, 2)
 
 
-def _share(far: np.ndarray, near: np.ndarray) -> Share:
+def _share(far: np.ndarray, near: np.ndarray) -> DrawnShare:
     wins = (far > near) + 0.5 * (far == near)
-    return Share(float(wins.mean()), float(wins.std() / math.sqrt(len(wins))))
+    return DrawnShare(float(wins.mean()), float(wins.std() / math.sqrt(len(wins))))

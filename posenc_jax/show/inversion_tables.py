@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc_jax.analysis.near_and_far import CONFUSED, ERROR, Share, inversion, inversion_of
+from posenc_jax.analysis.near_and_far import CONFUSED, ERROR, DrawnShare, inversion, inversion_of
 from posenc_jax.analysis.similarities import similarities
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.encodings import Dims, Slot, for_layer, is_pattern, spec
@@ -30,7 +30,7 @@ class InversionRow(NamedTuple):
     """
 
     name: str
-    at: Callable[[int, float], Share]
+    at: Callable[[int, float], DrawnShare]
     turning: Callable[[int], tuple[np.ndarray, int]]
 
 
@@ -58,7 +58,7 @@ def of_encoding(slot: Slot, dims: Dims) -> list[InversionRow]:
     numbers = range(len(slot)) if is_pattern(slot) else range(1)
     layers = {for_layer(slot, i): i for i in reversed(numbers)}
 
-    def at(length: int, error: float, layer: int) -> Share:
+    def at(length: int, error: float, layer: int) -> DrawnShare:
         return inversion_of(slot, dataclasses.replace(dims, max_len=length), length, layer=layer, error=error)
 
     @functools.cache
