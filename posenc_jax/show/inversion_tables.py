@@ -62,14 +62,18 @@ def of_encoding(slot: Slot, dims: Dims) -> list[InversionRow]:
         return inversion_of(slot, dataclasses.replace(dims, max_len=length), length, layer=layer, error=error)
 
     @functools.cache
-    def frequencies(encodings: tuple[PositionalEncoding, ...]) -> np.ndarray:
-        found = None
-        if len(encodings) == 1 and encodings[0].acts_on == {"encode_queries", "encode_keys"}:
-            found = similarities(encodings, dataclasses.replace(dims, max_len=_COMPARED), _COMPARED)[0].frequencies
-        return np.zeros(0) if found is None else found
+    def turns(encodings: tuple[PositionalEncoding, ...]) -> bool:
+        if len(encodings) != 1 or encodings[0].acts_on != {"encode_queries", "encode_keys"}:
+            return False
+        few = dataclasses.replace(dims, max_len=_COMPARED)
+        return similarities(encodings, few, _COMPARED)[0].frequencies is not None
+
+    def turning(length: int, encodings: tuple[PositionalEncoding, ...]) -> tuple[np.ndarray, int]:
+        found = encodings[0].frequencies_for(dims, length) if turns(encodings) else None
+        return np.zeros(0) if found is None else found, length
 
     return [
-        InversionRow(spec(own), functools.partial(at, layer=layer), lambda n, own=own: (frequencies(own), n))
+        InversionRow(spec(own), functools.partial(at, layer=layer), functools.partial(turning, encodings=own))
         for own, layer in sorted(layers.items(), key=lambda own: own[1])
     ]
 
