@@ -233,9 +233,9 @@ class _Reader(NamedTuple):
                 return np.maximum(np.log(np.asarray(weights)[:, :, 0]), -1e6)
 
     def _projected(self, x: np.ndarray, side: Sequence) -> Array:
-        one = np.repeat(x[:, None], side.positions.shape[1], axis=1)
-        one = embed(self.encodings, self.params, one, side, key=jax.random.key(0))
-        return one.reshape(*one.shape[:2], self.dims.num_heads, self.dims.head_dim).swapaxes(1, 2)
+        contents = np.repeat(x[:, None], side.positions.shape[1], axis=1)
+        found = embed(self.encodings, self.params, contents, side, key=jax.random.key(0))
+        return found.reshape(*found.shape[:2], self.dims.num_heads, self.dims.head_dim).swapaxes(1, 2)
 
 
 def _share(far: np.ndarray, near: np.ndarray) -> DrawnShare:

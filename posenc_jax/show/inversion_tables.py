@@ -45,11 +45,12 @@ def of_model(name: str, declared: Declared) -> list[InversionRow]:
             frequencies = layer.inverse_frequencies(length)
             return frequencies if len(frequencies) else np.zeros(1), min(length, layer.window or length)
 
+        def at(length: int, error: float, turning: Callable[[int], tuple[np.ndarray, int]] = turning) -> DrawnShare:
+            return inversion(*turning(length), error=error)
+
         window = f", window {layer.window:,}" if layer.window else ""
         own = f", {len(numbers)} of {len(declared.layers)} layers" if len(groups(declared)) > 1 else ""
-        rows.append(
-            InversionRow(name + own + window, lambda n, error, own=turning: inversion(*own(n), error=error), turning)
-        )
+        rows.append(InversionRow(name + own + window, at, turning))
     return rows
 
 
