@@ -67,8 +67,46 @@ def test_the_prose_is_short_and_begins_with_five_lines():
     assert [line[:2] for line in PAGE.splitlines()[2:7]] == ["1.", "2.", "3.", "4.", "5."]
 
 
-def share(name, length, kind="change"):
-    return RECORD["rows"][f"{kind}: {name}"]["inversion"][rows.LENGTHS.index(length)]
+def share(name, length):
+    return RECORD["rows"][f"change: {name}"]["inversion"][rows.LENGTHS.index(length)]
+
+
+def test_the_five_lines_are_of_the_records():
+    lines = "\n".join(PAGE.splitlines()[2:7])
+    half, far = share("rope", 2**17), (share("rope(base=5e5)", 2**20), share("rope(base=1e6)", 2**20))
+    assert (
+        f"in {half:.3f} of cases at 131,072 tokens; with base 500,000 in {share('rope(base=5e5)', 2**17):.3f}" in lines
+    )
+    assert f"at 1,048,576 in {far[0]:.3f}; with base 1,000,000 in {far[1]:.3f} there" in lines
+    assert share("rope", 2**14) < 0.4 < share("rope", 2**15)
+    scaled, plain = (share(name, 2**13) for name in ("rope(base=5e5, scaling=llama3)", "rope(base=5e5)"))
+    assert f"Llama 3's has {scaled:.3f} at 8,192, where its base alone has {plain:.3f}" in lines
+    assert max(RECORD["rows"]["change: alibi"]["inversion"]) == 0
+    within, beyond, never = page.of_contexts(RECORD)
+    assert f"**Of {len(models())} released models**, {len(within)} pass 0.4 within" in lines
+    assert f"{len(beyond)} only beyond it, and {len(never)} at no length" in lines
+    assert {name.split("-")[0] for name in within} == {"Llama", "DeepSeek", "gpt", "stablelm", "Gemma"}
+
+
+def test_half_of_the_longest_wavelength_is_where_near_and_far_are_confused():
+    for base, name in ((1e4, "rope"), (1e5, "rope(base=1e5)")):
+        wavelength, row = 2 * np.pi * base ** (1 - 2 / 128), RECORD["rows"][f"change: {name}"]
+        start = next(n for n, own in zip(row["lengths"], row["inversion"]) if own > 0.4)
+        assert start / 4 < wavelength / 2 < start * 2
+    assert "54,410 tokens for base 10,000 and 2.6 million for 500,000" in PAGE
+    assert [round(2 * np.pi * base ** (1 - 2 / 128)) for base in (1e4, 5e5)] == [54_410, 2_559_196]
+
+
+def test_other_pages_say_what_the_record_says():
+    guide = (page.README.parents[2] / "scripts" / "docs" / "guides" / "which-encoding-when.md").read_text()
+    assert "confuses near keys with far ones from 32,768 tokens on" in guide
+    assert max(share(f"rope(base={base})", n) for base in ("5e5", "1e6") for n in rows.LENGTHS) < 0.4
+
+
+def test_heads_are_counted():
+    found = np.array(json.loads(heads.RECORD.read_text())["inversion"]).mean(0)
+    counts = (found > 0.4).sum((0, 1))
+    assert f"{counts[0]} heads are above 0.4 at 512, {counts[1]} at 2,048 and {counts[2]} at 8,192" in PAGE
 
 
 def test_directions_are_judged_as_another_way_says():
