@@ -126,7 +126,10 @@ def judged(rows_of: list[dict[str, Any]]) -> str:
 def of_task(found: dict[str, Any]) -> str:
     """Accuracy by change and length, and the directions."""
     lengths = found["lengths"]
-    lines = [[code(name), *(f"{np.mean(own[str(n)]):.3f}" for n in lengths)] for name, own in found["accuracy"].items()]
+    lines = [
+        [code(name), *(f"{np.mean(own[str(n)]):.3f}" if str(n) in own else "" for n in lengths)]
+        for name, own in found["accuracy"].items()
+    ]
     titles = ["token n back", *(f"{n:,} ({n // lengths[0]}x)" for n in lengths)]
     return "\n".join([grid(titles, "l" + "r" * len(lengths), lines), "", judged(task.judged(found))])
 

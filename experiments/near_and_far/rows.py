@@ -25,7 +25,7 @@ RECORD = Path(__file__).with_name("rows.json")
 LENGTHS, FEW = lengths_to(2**20, 2), lengths_to(2**20)
 DIMS = Dims(512, 4, 4, 128, 1, 512)
 FEWER = 2**14
-"""The longest length at which a table of every position is drawn."""
+"""The longest length of rows with a table of every position, or a vector of every distance."""
 CHANGES = (
     "rope",
     "rope(base=1e5)",
@@ -72,7 +72,8 @@ def rows() -> Iterator[tuple[str, str, InversionRow | str, int]]:
         except ValueError as error:
             yield kind, spec, str(error), 0
             continue
-        most = LENGTHS[-1] if all(element.extrapolates for element in elements(slot)) else FEWER
+        ends = kind == "relative" or not all(element.extrapolates for element in elements(slot))
+        most = FEWER if ends else LENGTHS[-1]
         for row in found:
             if (kind == "change", row.name) not in named:
                 named.add((kind == "change", row.name))

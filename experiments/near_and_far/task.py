@@ -92,20 +92,16 @@ def named(loaded: Loaded) -> list[float]:
 
 def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
     """Each of `TASK` with its mean over sequences, the interval and a word."""
-    short_, long_ = found["lengths"][0], found["lengths"][-1]
-    own = {name: (values[str(short_)], values[str(long_)]) for name, values in found["accuracy"].items()}
-    rows = []
+    shortest, longest = (str(found["lengths"][place]) for place in (0, -1))
+    accuracy, rows = found["accuracy"], []
     for one in TASK:
         if one.number == "list":
             got = mean_interval([value - 1 / 8 for value in found["list"]])
             mean, low, high = got.mean, got.low, got.high
         else:
-            first, second = (
-                (own["none"][0], own["none"][1])
-                if one.number == "falls none"
-                else (own["none"][0], own[one.number.split()[-1]][0])
-            )
-            mean, low, high = paired_comparison(first, second, -1.0, 1.0)[:3]
+            name = one.number.split()[-1]
+            second = accuracy["none"][longest] if one.number == "falls none" else accuracy[name][shortest]
+            mean, low, high = paired_comparison(accuracy["none"][shortest], second, -1.0, 1.0)[:3]
         word = "no difference seen" if low <= 0 <= high else "as expected" if low > 0 else "the other way"
         rows.append({**one._asdict(), "mean": mean, "low": low, "high": high, "word": word})
     return rows
