@@ -103,6 +103,11 @@ def test_other_pages_say_what_the_record_says():
     assert max(share(f"rope(base={base})", n) for base in ("5e5", "1e6") for n in rows.LENGTHS) < 0.4
 
 
+def test_ratios_are_of_the_record():
+    at_eight = {base: own[rows.RATIOS.index(8)] for base, own in RECORD["by_ratio"].items()}
+    assert f"base 10,000 has {at_eight['10000']:.3f} and base 500,000 has {at_eight['500000']:.3f}" in PAGE
+
+
 def test_heads_are_counted():
     found = np.array(json.loads(heads.RECORD.read_text())["inversion"]).mean(0)
     counts = (found > 0.4).sum((0, 1))
