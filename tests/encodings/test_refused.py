@@ -31,6 +31,7 @@ SETTINGS = {
     "media(width=2, design='diagonal')": "Media.height = None must be the number of rows of a frame with design='dia",
     "media(width=2, height=1, design='symmetric', stride=2)": "Media.stride = 2.0 must be 1 with design=.symmetric., ",
     "mhrope(sections=(-1, 3, 3))": r"\(-1, 3, 3\) must be numbers of heads",
+    "moebius_rope(fraction=2)": "MoebiusRoPE.fraction = 2.0 must be at most 1",
     "ms_poe(most=1.1)": "MsPoE.most = 1.1 must not be less than least = 1.2",
     "spiral_rope(directions=3)": "SpiralRoPE.directions = 3 must be even: each has its perpendicular",
     "window_bias(window=(0, 3))": r"window = \(0, 3\) must have a side of at least 1 .*: the paper has \(7, 7\)",

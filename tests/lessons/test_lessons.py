@@ -427,6 +427,18 @@ def test_what_aliases_do_to_answers_is_that_of_the_records():
         assert f"{one.mean:.4f} [{one.low:.4f}, {one.high:.4f}]" in text.replace("points\n", "").replace("points ", "")
 
 
+def test_far_keys_win_half_of_the_time_at_base_1e4_and_not_yet_at_later_ones():
+    """What the lesson on aliases predicts from frequencies, drawn here."""
+    body, generator = numbered("aliases")[1].body, np.random.default_rng(3)
+    assert "for base in (1e4, 5e5, 1e6)}\nlengths = (512, 2**13, 2**17, 2**20)\n" in body
+    for base, length, low, high in ((1e4, 2**17, 0.47, 0.53), (5e5, 2**20, 0.36, 0.43), (1e6, 2**20, 0.33, 0.4)):
+        near, far = np.sort(generator.integers(length, size=(2, 4000)), axis=0)
+        size = (generator.normal(size=(4000, 64, 2)) ** 2).sum(-1)
+        waves = base ** (-np.arange(64) / 64)
+        near, far = ((size * np.cos(np.outer(at, waves))).sum(1) for at in (near, far))
+        assert low < (far > near).mean() < high
+
+
 def test_a_share_of_many_draws_is_what_the_pages_say():
     shares = {d: properties.logits_share(d, 128, 200, rotating=False) for d in (8, 64)}
     assert {d: round(share, 2) for d, share in shares.items()} == {8: 0.13, 64: 0.11}

@@ -29,6 +29,7 @@ from posenc_jax.encodings.rotary.mla_rope import MLARoPE as MLARoPE
 from posenc_jax.encodings.rotary.lerope import LeRoPE as LeRoPE
 from posenc_jax.encodings.rotary.clex import CLEX as CLEX
 from posenc_jax.encodings.rotary.ms_poe import MsPoE as MsPoE
+from posenc_jax.encodings.rotary.moebius_rope import MoebiusRoPE as MoebiusRoPE
 from posenc_jax.encodings.rotary.rope import RoPEPlusPlus as RoPEPlusPlus
 from posenc_jax.encodings.rotary.rotated_values import RotatedValues as RotatedValues
 from posenc_jax.encodings.rotary.blended_rope import BlendedRoPE as BlendedRoPE
