@@ -96,7 +96,7 @@ def golden():
     found = set()
     for path in sorted((ROOT / "posenc_jax" / "golden").rglob("*-v*.json")):
         data = json.loads(path.read_text())
-        rows = next(value for value in data.values() if isinstance(value, list))
+        rows = data.get("rows") or next(value for value in data.values() if isinstance(value, list))
         found |= {f"{path.name} {name}" for name in data} | {f"{path.name} rows {name}" for row in rows for name in row}
         for row in rows:
             values = row.get("outputs") or row["groups"]
