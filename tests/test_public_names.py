@@ -96,7 +96,7 @@ def golden():
     found = set()
     for path in sorted((ROOT / "posenc_jax" / "golden").rglob("*-v*.json")):
         data = json.loads(path.read_text())
-        rows = data.get("rows") or next(value for value in data.values() if isinstance(value, list))
+        rows = next(v for v in data.values() if isinstance(v, list) and isinstance(v[0], dict) and "name" in v[0])
         found |= {f"{path.name} {name}" for name in data} | {f"{path.name} rows {name}" for row in rows for name in row}
         for row in rows:
             values = row.get("outputs") or row["groups"]
