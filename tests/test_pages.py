@@ -2,7 +2,9 @@
 
 import ast
 import dataclasses
+import importlib
 import re
+import sys
 import textwrap
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,6 +24,7 @@ from posenc_jax.analysis import check_contract
 from posenc_jax.encodings import Sinusoidal, elements, parse
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.golden.sequences import reference
+from posenc_jax.huggingface import from_hf
 from posenc_jax.models import Slots, Transformer, build
 from posenc_jax.models.torch_weights import to_torch
 
@@ -67,6 +70,7 @@ WORDS = {  # a word that only this block holds -> the test that runs it
     "from_torch(": "test_weights_from_torch",
     "golden.check(": "test_the_checker_of_golden_values",
     "my_yarn(": "test_golden_values_of_another_implementation",
+    "mine(row": "test_positions_of_an_engine",
     "reference.Engine(": "test_golden_sequences_of_an_engine",
     "document_parts(": "test_a_document_in_sentences",
     "class TitleForAll": "test_a_mask_of_ones_own",
@@ -289,6 +293,20 @@ def test_the_checker_of_golden_values():
     names = {}
     the("golden.check(", names)
     assert names["row"]["spec"] == "rope(scaling=yarn(factor=8, original_length=512))"
+
+
+def test_positions_of_an_engine(capsys, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "posenc_jax" / "golden" / "rope")
+    check = importlib.import_module("check")
+    monkeypatch.delitem(sys.modules, "check")
+    monkeypatch.setitem(sys.modules, "check", check)
+    few = check.rows()[::50]
+    monkeypatch.setattr(check, "rows", lambda: few)
+    mine = lambda config, layer, length: from_hf(config).layers[layer].inverse_frequencies(length)  # noqa: E731
+    the("mine(row", {"mine": mine})
+    assert capsys.readouterr().out == "\n"
+    the("mine(row", {"mine": lambda *asked: 2 * mine(*asked)})
+    assert "must be" in capsys.readouterr().out
 
 
 def test_golden_sequences_of_an_engine(capsys, monkeypatch):

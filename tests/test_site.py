@@ -220,7 +220,7 @@ def test_a_lesson_is_a_page_with_its_numbers_and_a_notebook(tmp_path):
     assert (tmp_path / "files/scripts/docs/pictures/kernel-128x8.png").exists()
     assert '<a href="../../notebooks/start/lessons/aliases.ipynb" download>' in text
     cells = json.loads((tmp_path / pages.SMALL / "notebooks/start/lessons/aliases.ipynb").read_text())["cells"]
-    assert sum(cell["cell_type"] == "code" for cell in cells) == 1 + 4
+    assert sum(cell["cell_type"] == "code" for cell in cells) == 1 + 5
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)

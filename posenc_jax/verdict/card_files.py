@@ -13,6 +13,7 @@ from posenc_jax.drawing.paper import RESOLUTION
 from posenc_jax.files.atomic import make_directory, write_atomically
 from posenc_jax.files.names import file_name
 from posenc_jax.files.shapes import Json
+from posenc_jax.files.user_paths import real
 from posenc_jax.runs.files import read_json, write_json
 from posenc_jax.verdict.card import SCHEMA, Card, judged, record
 from posenc_jax.verdict.card_tables import latex_card, markdown_card, table
@@ -50,8 +51,8 @@ def with_earlier(card: Card, *directories: Path) -> Card:
     the two was judged; a card that is written again in the first one keeps those that it had. Cards of another version
     are named in ``unequal``.
     """
-    own = (directories[0] / "cards" / _name(card) / "card.json").resolve()
-    files = {path.resolve(): read_json(path) for home in directories for path in sorted(home.glob("cards/*/card.json"))}
+    own = real(directories[0] / "cards" / _name(card) / "card.json")
+    files = {real(path): read_json(path) for home in directories for path in sorted(home.glob("cards/*/card.json"))}
     known = {path: found for path, found in files.items() if found.get("schema") == SCHEMA}
     lost = (
         f"cards/{path.parent.name} is of another version, so its rows are not known" for path in files.keys() - known

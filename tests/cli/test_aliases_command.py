@@ -29,7 +29,8 @@ def test_rope_and_what_is_measured(printed):
     assert ["0", "0.000000", "-0.250000", "-15.750000", "never", "none"] in rows
 
 
-def test_inversions_of_encodings_and_of_released_models(printed, tmp_path):
+def test_inversions_of_encodings_and_of_released_models(printed, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     words = ["alibi", "rope/nope", "Gemma-3-1b", "--length", "1048576"]
     text, rows = shown(printed, "--inversions", *words)
     assert ["alibi", *["0.000"] * 7, "-"] in rows

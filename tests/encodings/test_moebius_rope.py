@@ -12,7 +12,7 @@ def test_the_first_quarter_of_the_heads_has_the_ladder_and_others_are_rope(rando
     assert params["ladder"].tolist() == [1, 1, 0, 0, 0, 0, 0, 0]
     assert initial(MoebiusRoPE(), Dims(16, 2, 2, 8, 1, 16))["ladder"].tolist() == [1, 0]
     x, positions = random.normal(size=(1, 4, 3, 8)), np.array([[0, 7, 90]])
-    element = MoebiusRoPE(length=100, base=50.0)
+    element = MoebiusRoPE(training_length=100, base=50.0)
     with jax.enable_x64(True):
         queries = element.encode_queries({"ladder": np.array([1.0, 0.0])}, x, positions, None)
         keys = element.encode_keys({"ladder": np.array([1.0, 0.0])}, x[:, :2], positions, None)
@@ -25,7 +25,7 @@ def test_the_first_quarter_of_the_heads_has_the_ladder_and_others_are_rope(rando
 
 def test_equal_contents_have_the_dirichlet_kernel_and_the_opposite_sign_after_the_length():
     n, width = 64, 8
-    element, params = MoebiusRoPE(length=n), {"ladder": np.ones(1)}
+    element, params = MoebiusRoPE(training_length=n), {"ladder": np.ones(1)}
     with jax.enable_x64(True):
         turned = [
             element.encode_keys(params, np.eye(width)[None, None, [axis] * (n + 1)], np.arange(n + 1)[None], None)

@@ -15,7 +15,7 @@ from posenc_jax.encodings.shared.rotation import Layout, Rotary, turn
 
 @dataclasses.dataclass(frozen=True)
 class MoebiusRoPE(Rotary):
-    """RoPE whose first heads, ``fraction`` of them, have a ladder of frequencies of odd half turns over the length N::
+    """RoPE whose first heads, ``fraction`` of them, turn by odd numbers of half turns over the trained length::
 
         theta_i = pi (2i + 1) / N,  i = 0 .. D/2 - 1,   so that R(N) = -1 and R(2N) = 1
 
@@ -27,7 +27,7 @@ class MoebiusRoPE(Rotary):
     say; here they are the first, at least one (key heads, where keys are grouped).
 
     Attributes:
-      length: N.
+      training_length: N.
       fraction: of the heads, 0.25 in the paper.
       base, layout: as in `RoPE`.
 
@@ -37,14 +37,14 @@ class MoebiusRoPE(Rotary):
       ValueError: in `check`, if head_dim is odd.
     """
 
-    length: int = 2048
+    training_length: int = 2048
     fraction: float = 0.25
     base: float = 10000.0
     layout: Layout = "interleaved"
 
     name = "moebius_rope"
     paper = "arXiv:2607.21405"
-    citation = """@misc{bae2026anti, author = {Bae, J. H.}, title = {{Anti-Periodic Positional Encoding: M\\"obius
+    citation = """@misc{bae2026anti, author = {Bae, J. H.}, title = {{Anti-Periodic Positional Encoding: Möbius
         Boundary Conditions Make In-Context Retrieval Reliable}}, year = {2026}, eprint = {2607.21405}}"""
     methods = (
         Method(
@@ -60,7 +60,7 @@ class MoebiusRoPE(Rotary):
     head_axes = (("ladder", 0),)
     by_key_head = True
     limits = limited(
-        length=at_least(1, ": the length in training, 2048 in the paper"),
+        training_length=at_least(1, ": the length in training, 2048 in the paper"),
         fraction=above(0, ": 0.25 in the paper"),
         base=above(0, ": 10000.0 is RoPE's"),
     )
@@ -75,7 +75,7 @@ class MoebiusRoPE(Rotary):
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         planes, dtype = x.shape[-1] // 2, at_least_float32(x)
-        ladder = math.pi * (2 * np.arange(planes) + 1) / self.length
+        ladder = math.pi * (2 * np.arange(planes) + 1) / self.training_length
         plain = sincos(positions, vaswani_frequencies(x.shape[-1], self.base), dtype)
         own = jnp.repeat(jnp.asarray(params["ladder"]), x.shape[1] // len(params["ladder"]))[None, :, None, None] > 0
         sin, cos = (
