@@ -11,4 +11,4 @@ def chance_of(task: Task) -> float | None:
     """The score of guessing; None where it is needed but a user's class does not give it."""
     if task.metric in OF_GUESSES and is_own(type(task)) and type(task).chance is Task.chance:
         return None
-    return task.chance or (1 / task.num_classes if task.one_answer else 0.0)
+    return task.chance or Task.chance_at(task, 0)

@@ -66,15 +66,17 @@ def _curves(card: Card, name: str, style: dict[str, Style]) -> Lines:
 
 
 def _differences(card: Card) -> IntervalRows:
-    """A row for each finding that is measurable; those of perplexities are logarithms."""
+    """A row for each finding that is measurable; of perplexities the difference of logarithms."""
     who = card.label if len(card.labels) == 1 else "encoding"
     other = card.baselines[0] if len(card.baselines) == 1 else "baseline"
     lower = [name for name, kind in card.kinds.items() if kind.better == "lower"]
     mixed = 0 < len(lower) < len(card.kinds)
+    scales = {card.kinds[own.table].logarithmic for own in card.findings}
+    scale = ", perplexities by their logarithms" if True in scales else ""
     return IntervalRows(
         slug="differences",
         title="Differences",
-        x=Axis(f"{who} minus {other}, 95 % interval over paired seeds; {of_rows(card.corrected)}"),
+        x=Axis(f"{who} minus {other}{scale}, 95 % interval over paired seeds; {of_rows(card.corrected)}"),
         y=Axis(),
         rows=tuple(
             IntervalRow(

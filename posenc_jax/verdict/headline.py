@@ -126,7 +126,8 @@ def _missed(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], see
             if least is None or least >= kind.bounds[1] - kind.bounds[0]:
                 small.append(f"of any size for {name}")
             else:
-                small.append(f"below {kind.show(kind.outer(least))} for {name}")
+                size = "within a factor of" if kind.logarithmic else "below"
+                small.append(f"{size} {kind.show(kind.outer(least))} for {name}")
     return [f"Differences that {seeds} seeds often miss: {_some(small)}."] if small else []
 
 

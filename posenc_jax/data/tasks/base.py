@@ -104,7 +104,7 @@ class Task(Value):
 
     def chance_at(self, length: int) -> float:
         """The score of guessing at a length."""
-        return self.chance
+        return self.chance or (1 / self.num_classes if self.one_answer else 0.0)
 
     def shortcut_score(self, lengths: Sequence[int]) -> float | None:
         """The mean score over these lengths of the answer that `shortcut` describes; None without one."""

@@ -11,6 +11,7 @@ import pytest
 
 from experiments.tables.__main__ import config_of
 from experiments.tables.folders import ROOT, folders, read_folder
+from posenc_jax.config.guessing import chance_of
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.tasks.addition import Addition
 from posenc_jax.data.tasks.chomsky import BucketSort, EvenPairs
@@ -21,7 +22,7 @@ from posenc_jax.data.tasks.needles import Needles, PhoneBook
 from posenc_jax.data.tasks.position_probes import PositionOf
 from posenc_jax.data.tasks.recall import RepeatedRecall
 from posenc_jax.data.tasks.word_problem import WordProblem
-from posenc_jax.data.text import TEXT_TASKS
+from posenc_jax.data.text import TEXT_TASKS, Classification
 from posenc_jax.verdict.tables import tables
 
 pytestmark = pytest.mark.usefixtures("measured_floors")
@@ -67,6 +68,13 @@ def test_a_sorted_string_tells_much_by_place_and_length():
     measured, count = majority_score(task, 12, 12, COUNT)
     assert (measured, count) == (pytest.approx(task.chance_at(12), abs=0.004), 16_384)
     assert floors(task, (12,)) == {12: task.chance_at(12)}, "the exact one, which the measured one is no better than"
+
+
+def test_of_labelled_texts_it_is_a_guess():
+    """Their examples are not made by the task, so the most frequent label is not known."""
+    task = Classification(labels=("a", "b", "c", "d"))
+    assert floors(task, (64, 128)) == {64: 0.25, 128: 0.25}
+    assert chance_of(task) == 0.25
 
 
 def _of_all_strings(length):
