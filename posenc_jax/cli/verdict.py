@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from posenc_jax.cli.errors import UsageError, as_path, refusing, whole
 from posenc_jax.cli.options import command
 from posenc_jax.cli.own_files import catalogue_row, named, read_task, refuse_unusable
-from posenc_jax.cli.screen import show, tell
+from posenc_jax.cli.screen import columns, show, tell
 from posenc_jax.cli.session import load_config, stoppable
 from posenc_jax.cli.sized_to_corpus import on_corpus
 from posenc_jax.config import Ablation, Run
@@ -169,7 +169,7 @@ def _print(card: Card, *, as_json: bool) -> None:
     if as_json:
         show(sealed_text(record(card)), end="")
     else:
-        show(text_card(card, 100))
+        show(text_card(card, columns()))
 
 
 def _code(card: Card) -> int:
