@@ -43,7 +43,7 @@ SENTENCES = {
         "| encodings behind one interface | {published} published |",
         "| {clauses} clauses | by model |",
         "| {golden} rows, {sequences} sequences, {models} models | no |",
-        "Ours has {models} models so far",
+        "Ours has {configs} configs of",
     ),
     "scripts/docs/guides/catalogue.md": (
         "has {rows} rows: {published} of published methods, with their main variants, and {designs} of designs",
