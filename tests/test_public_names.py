@@ -54,8 +54,10 @@ def in_python():
         names |= {f"{name}.{attribute}" for attribute in own}
         names = names.union(*(arguments(f"{name}.{a}", getattr(value, a)) for a in own))
     for name in (name for name in posenc_jax.__all__ if inspect.ismodule(getattr(posenc_jax, name))):
-        of_module = (one for one in dir(getattr(posenc_jax, name)) if one[0] != "_" and one not in TYPES)
-        names |= {f"posenc_jax.{name}"} | {f"posenc_jax.{name}.{one}" for one in of_module if name != "encodings"}
+        module = getattr(posenc_jax, name)
+        own = {one for one in dir(module) if one[0] != "_" and one not in TYPES} if name != "encodings" else set()
+        own = {one for one in own if not inspect.ismodule(getattr(module, one))}  # there once anything imported it
+        names |= {f"posenc_jax.{name}"} | {f"posenc_jax.{name}.{one}" for one in own}
     return {name for name in names if not name.endswith("(self=)")}
 
 
