@@ -23,6 +23,7 @@ from pathlib import Path
 from documenting import api, commands, configs, encodings, gallery, pages, picture
 from documenting.drawn import pictures, stand_ins
 from documenting.rows import rows
+from packaging.version import Version
 
 import posenc_jax
 
@@ -153,7 +154,8 @@ def by_version(folder: Path) -> None:
     for name in ("latest", version):
         shutil.rmtree(site / name, ignore_errors=True)
         shutil.copytree(folder / "html", site / name, copy_function=os.link)
-    names = sorted((path.name for path in site.iterdir() if path.is_dir()), reverse=True)
+    numbers = sorted((path.name for path in site.iterdir() if path.name[0].isdigit()), key=Version, reverse=True)
+    names = ["latest", *numbers]
     links = "".join(f'<li><a href="{name}/index.html">{name}</a></li>' for name in names)
     head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>posenc_jax</title>'
     (site / "versions.html").write_text(f"{head}<h1>Versions of posenc_jax</h1><ul>{links}</ul></html>")

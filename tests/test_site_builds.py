@@ -71,3 +71,13 @@ def test_a_page_that_fails_says_its_cell_and_its_output_or_its_formula(tmp_path)
     assert "b/index.html" in leaf  # the sidebar opens the branch of its page alone
     assert "leaf_b" not in leaf
     assert "mathbf" not in (tmp_path / "html" / "searchindex.js").read_text()
+
+
+def test_the_newest_version_is_listed_after_latest(tmp_path, monkeypatch):
+    monkeypatch.setattr(build_docs.posenc_jax, "__version__", "0.10.2")
+    (tmp_path / "html").mkdir()
+    for name in ("0.2", "0.9"):
+        (tmp_path / "site" / name).mkdir(parents=True)
+    build_docs.by_version(tmp_path)
+    listed = (tmp_path / "site" / "versions.html").read_text()
+    assert re.findall(r"<a href=\"(.*?)/index", listed) == ["latest", "0.10", "0.9", "0.2"]

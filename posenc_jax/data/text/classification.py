@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.corpora.store import is_own, origin_of
 from posenc_jax.data.documents import NotNested, Part, document_parts
 from posenc_jax.data.errors import DataError, UnfitError
@@ -142,6 +144,14 @@ class Classification(TextTask):
     @property
     def class_names(self) -> tuple[str, ...]:
         return self.labels
+
+    def chance_at(self, length: int) -> float:
+        """The share of the most frequent class in the test split; of a guess where the corpus is not there."""
+        try:
+            counts = collections.Counter(row["label"] for row in load_split(self.data.name, "test"))
+        except DataError:
+            return super().chance_at(length)
+        return max(counts.values()) / counts.total()
 
     def width(self, max_length: int) -> int:
         return max_length

@@ -11,7 +11,9 @@ import pytest
 
 from experiments.tables.__main__ import config_of
 from experiments.tables.folders import ROOT, folders, read_folder
+from posenc_jax.cli import main
 from posenc_jax.config.guessing import chance_of
+from posenc_jax.data.corpora.source import load_split
 from posenc_jax.data.tasks import TASKS
 from posenc_jax.data.tasks.addition import Addition
 from posenc_jax.data.tasks.chomsky import BucketSort, EvenPairs
@@ -22,7 +24,7 @@ from posenc_jax.data.tasks.needles import Needles, PhoneBook
 from posenc_jax.data.tasks.position_probes import PositionOf
 from posenc_jax.data.tasks.recall import RepeatedRecall
 from posenc_jax.data.tasks.word_problem import WordProblem
-from posenc_jax.data.text import TEXT_TASKS, Classification
+from posenc_jax.data.text import TEXT_TASKS, Classification, Data
 from posenc_jax.verdict.tables import tables
 
 pytestmark = pytest.mark.usefixtures("measured_floors")
@@ -70,11 +72,20 @@ def test_a_sorted_string_tells_much_by_place_and_length():
     assert floors(task, (12,)) == {12: task.chance_at(12)}, "the exact one, which the measured one is no better than"
 
 
-def test_of_labelled_texts_it_is_a_guess():
-    """Their examples are not made by the task, so the most frequent label is not known."""
-    task = Classification(labels=("a", "b", "c", "d"))
-    assert floors(task, (64, 128)) == {64: 0.25, 128: 0.25}
-    assert chance_of(task) == 0.25
+def test_of_labelled_texts_it_is_the_most_frequent_label_of_the_test_split(tmp_path, monkeypatch):
+    monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
+    task = Classification(labels=("a", "b", "c"), data=Data(name="own/mail"))
+    assert floors(task, (64,)) == {64: 1 / 3}, "without the corpus that of a guess"
+    for label, count in {"a": 40, "b": 30, "c": 230}.items():
+        (tmp_path / "mail" / label).mkdir(parents=True)
+        for number in range(count):
+            (tmp_path / "mail" / label / f"{number}.txt").write_text(f"{label} letter {number}")
+    assert main(["data", "add", "mail", "--folder", str(tmp_path / "mail")]) == 0
+    labels = [row["label"] for row in load_split("own/mail", "test")]
+    share = labels.count("c") / len(labels)
+    assert floors(task, (64, 128)) == {64: share, 128: share}
+    assert share > 0.5
+    assert chance_of(task) == 1 / 3
 
 
 def _of_all_strings(length):
