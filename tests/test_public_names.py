@@ -1,8 +1,9 @@
 """What people depend on does not go without a word: names in Python, commands, words of configs, members of files.
 
 `public_names.txt` has all of it, a line each: names of `posenc_jax` and `posenc_jax.encodings`, attributes of classes,
-and arguments, as ``RoPE.frequencies_for`` and ``attend(cap=)``; ``posenc train --seeds``; ``type rope(base=)``, what
-configs may name; ``result.json replicas[].seed``; rows of golden files with a digest of their values.
+and arguments with plain defaults, as ``RoPE.frequencies_for`` and ``attend(cap=None)``; ``posenc train --seeds``; what
+configs may name, as ``type rope(base=10000.0)``; ``result.json replicas[].seed``; rows of golden files with a digest of
+their values.
 ``python tests/test_public_names.py`` adds new ones. What goes, or is called otherwise, stays in the file, and the
 changelog has a line with it and what to write instead.
 """
@@ -34,15 +35,17 @@ CHANGES = ROOT / ".github" / "CHANGELOG.md"
 PAGES = ROOT / "scripts" / "docs" / "reference"
 BASES = (encodings.PositionalEncoding, encodings.Value)
 TYPES = ("Callable", "Mapping")  # imported for annotations
+PLAIN = (bool, int, float, str, tuple, type(None))
 PUBLIC = {name: value for name, value in vars(encodings).items() if name[0] != "_" and name not in TYPES}
 PUBLIC |= {name: getattr(posenc_jax, name) for name in posenc_jax.__all__}
 PUBLIC = {name: value for name, value in PUBLIC.items() if not inspect.ismodule(value)}
 
 
 def arguments(name, value):
-    """Of a function or class, those that are called by their names, which are the fields of a dataclass."""
+    """Of a function or class, those that are called by their names (fields of a dataclass), with plain defaults."""
     named = inspect.signature(value).parameters.values() if inspect.isroutine(value) or inspect.isclass(value) else ()
-    return {f"{name}({p.name}=)" for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    named = [p for p in named if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    return {f"{name}({p.name}={p.default!r})" if isinstance(p.default, PLAIN) else f"{name}({p.name}=)" for p in named}
 
 
 def in_python():
@@ -50,7 +53,8 @@ def in_python():
     for name, value in PUBLIC.items():
         known = set() if value in BASES else {*dir(BASES[0]), *dir(BASES[1])}  # hooks, and facts of the class
         own = set(vars(value)) - known if inspect.isclass(value) else set()
-        own = {a for a in own if a[0] != "_" and f"{name}({a}=)" not in names}
+        fields = {argument.partition("(")[2].partition("=")[0] for argument in arguments(name, value)}
+        own = {a for a in own - fields if a[0] != "_"}
         names |= {f"{name}.{attribute}" for attribute in own}
         names = names.union(*(arguments(f"{name}.{a}", getattr(value, a)) for a in own))
     for name in (name for name in posenc_jax.__all__ if inspect.ismodule(getattr(posenc_jax, name))):
