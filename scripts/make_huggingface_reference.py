@@ -4,13 +4,16 @@
 
 Made with transformers 5.24 and torch 2.13 on a CPU. No weights are kept: each tensor is drawn from its name (`tensor`).
 All is computed in float64: `model.double()` would not do, since rotary tables, norms and softmaxes ask for float32, so
-here float32 itself means float64. A file for each case; NAME: those cases alone.
+here float32 itself means float64. How far logits in float32 are from these, in a process of its own, is what tests
+allow in float32. A file for each case; NAME: those cases alone.
 """
 
 import copy
 import json
+import multiprocessing
 import sys
 import zlib
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +108,13 @@ CASES = {
         "rope_scaling": _YARN | {"attention_factor": 1.2},
         "rms_norm_eps": 1e-6,
     },
-    "gemma": _LLAMA | {"model_type": "gemma", "head_dim": 16, "rope_theta": 2e4},
+    "gemma": _LLAMA
+    | {
+        "model_type": "gemma",
+        "head_dim": 16,
+        "rope_theta": 2e4,
+        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
+    },
     "stablelm": _LLAMA | {"model_type": "stablelm", "partial_rotary_factor": 0.25, "use_qkv_bias": True},
     "stablelm_parallel": _LLAMA
     | {
@@ -121,7 +130,7 @@ CASES = {
         "model_type": "glm4",
         "head_dim": 16,
         "pad_token_id": 0,
-        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
     },
     "phi": _LLAMA | {"model_type": "phi", "partial_rotary_factor": 0.5, "rope_scaling": _YARN},
     "gpt_neo": _COMMON
@@ -242,15 +251,13 @@ _BASES = {name: FAMILIES[case["model_type"]].base for name, case in CASES.items(
 CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items() if base}
 
 
-def tensor(name: str, shape: tuple[int, ...], kind: str = "") -> np.ndarray:
-    """The values of a tensor, float32, by its name: norms about 1 (in Gemma, whose factors are 1 + w, about 0),
-    matrices as large as lets positions count.
-    """
+def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The values of a tensor, float32, by its name: norms about 1, matrices as large as lets positions count."""
     draws = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
     if name.endswith("bias"):
         return (0.1 * draws).astype(np.float32)
     if len(shape) == 1:
-        return ((kind != "gemma") + 0.1 * draws).astype(np.float32)
+        return (1 + 0.1 * draws).astype(np.float32)
     if name.endswith("Attention.q.weight"):  # T5's, which does not divide logits: they start smaller
         draws = draws / np.sqrt(_T5["d_kv"])
     scale = 1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5
@@ -280,7 +287,7 @@ def made(config: dict):
     own = drawn_tensors(model)
     with torch.no_grad():
         for name, parameter in own.items():
-            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape), config["model_type"])))
+            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape))))
     return model
 
 
@@ -307,34 +314,40 @@ def in_float64() -> None:
     torch.Tensor.float = torch.Tensor.double
 
 
-def reference(config: dict) -> dict[str, np.ndarray]:
-    """Logits (without a head, last states) at the kept positions, greedy tokens after the short prompt, and the shapes
-    of all tensors.
-    """
+def logits_of(model, ids: np.ndarray, answer: np.ndarray) -> np.ndarray:
+    """``[S, classes]``, without a head last states; an encoder-decoder's after an ``answer``."""
     import torch
 
-    model, serves = made(config), of_config(config).kind
-    given = torch.from_numpy(tokens())
-    answers = torch.from_numpy(tokens()[:, ::-1].copy())
-
-    def logits(ids, answer):
-        return model(ids, decoder_input_ids=answer)[0][0] if serves == "encoder_decoder" else model(ids)[0][0]
-
+    given, more = torch.from_numpy(ids), {"decoder_input_ids": torch.from_numpy(answer.copy())}
     with torch.no_grad():
-        short, long = (logits(given[:, :count], answers[:, :count]) for count in (SHORT, LENGTH))
-        prompt = answers[:, :4] if serves == "encoder_decoder" else given[:, :SHORT]
-        written, new = prompt, 0 if serves == "encoder_only" else NEW
-        for _ in range(new):  # the end of a text, too, is a token like others here
-            ids = given[:, :SHORT] if serves == "encoder_decoder" else written
-            written = torch.cat([written, logits(ids, written)[None, -1:].argmax(-1)], dim=1)
-    assert short.dtype == long.dtype == torch.float64
-    more = {"generated": generated(model)} if serves == "encoder_decoder" else {}
+        return model(given, **(more if model.config.is_encoder_decoder else {}))[0][0].numpy()
+
+
+def in_float32(name: str) -> np.ndarray:
+    """The logits of all tokens where float32 is what it says."""
+    return logits_of(made(CASES[name]), tokens(), tokens()[:, ::-1])
+
+
+def reference(config: dict, rounded: np.ndarray) -> dict[str, np.ndarray]:
+    """Logits (without a head, last states) at the kept positions, the largest error at any position of ``rounded``
+    ones, as a part of the largest of these, greedy tokens after the short prompt, and the shapes of all tensors.
+    """
+    model, serves = made(config), of_config(config).kind
+    answers, two = tokens()[:, ::-1], serves == "encoder_decoder"
+    short, long = (logits_of(model, tokens(count), answers[:, :count]) for count in (SHORT, LENGTH))
+    kept = long[list(KEPT)]
+    prompt = written = answers[:, :4] if two else tokens(SHORT)
+    for _ in range(0 if serves == "encoder_only" else NEW):  # the end of a text, too, is a token like others here
+        found = logits_of(model, tokens(SHORT) if two else written, written)
+        written = np.append(written, found[None, -1:].argmax(-1), axis=1)
+    assert (rounded.dtype, short.dtype, long.dtype) == (np.float32, np.float64, np.float64)
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}
     return {
-        "short": short[[p for p in KEPT if p < SHORT]].numpy(),
-        "long": long[list(KEPT)].numpy(),
-        "greedy": written[0, prompt.shape[1] :].numpy(),
-        **more,
+        "short": short[[p for p in KEPT if p < SHORT]],
+        "long": kept,
+        "float32": np.abs(rounded - long).max() / np.abs(kept).max(),
+        "greedy": written[0, prompt.shape[1] :],
+        **({"generated": generated(model)} if two else {}),
         "shapes": np.frombuffer(json.dumps(shapes).encode(), np.uint8),
     }
 
@@ -351,10 +364,13 @@ def generated(model) -> np.ndarray:
 
 def main(folder: str, *names: str) -> None:
     """Writes the files."""
+    names = names or tuple(CASES)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as other:
+        rounded = list(other.map(in_float32, names))
     in_float64()
-    for name in names or CASES:
-        found = reference(CASES[name])
-        print(name, np.abs(found["long"]).max(), found["greedy"].tolist(), flush=True)
+    for name, values in zip(names, rounded, strict=True):
+        found = reference(CASES[name], values)
+        print(name, np.abs(found["long"]).max(), found["float32"], found["greedy"].tolist(), flush=True)
         np.savez_compressed(Path(folder) / f"{name}.npz", **found)
 
 
