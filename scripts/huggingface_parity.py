@@ -33,7 +33,7 @@ import numpy as np
 import planted_bugs
 import pytest
 from benchmarks.torch_training import python_with
-from make_huggingface_reference import CASES, KEPT, LENGTH, NEW, SHORT, tokens
+from make_huggingface_reference import CASES, EARLY, KEPT, LENGTH, NEW, SHORT, tokens
 from tiny_checkpoints import REFERENCE, call, checkpoint_of, facts_of, largest_difference, logits
 
 from posenc_jax.drawing.markdown import grid, refilled
@@ -47,7 +47,6 @@ ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "scripts" / "docs" / "parity.json"
 PAGE = ROOT / "scripts" / "docs" / "guides" / "weights-and-surgery.md"
 KINDS = {name: FAMILIES[case["model_type"]].kind for name, case in CASES.items()}
-EARLY = [p for p in KEPT if p < SHORT]
 BEFORE, AFTER = 5, 3
 """Tokens of padding."""
 FLOAT64 = 1e-9

@@ -23,6 +23,7 @@ from posenc_jax.huggingface.families import FAMILIES, of_config
 LENGTH, SHORT, NEW = 600, 24, 12
 KEPT = (0, 7, 23, 63, 64, 300, 512, 599)
 """Positions whose logits are kept."""
+EARLY = [p for p in KEPT if p < SHORT]
 VOCABULARY = 48
 _COMMON = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2}
 _LLAMA = _COMMON | {
@@ -37,6 +38,14 @@ _BERT = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 3, "nu
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 40, "num_layers": 2, "num_heads": 4}
 _LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64}
+_FALCON = _COMMON | {
+    "model_type": "falcon",
+    "hidden_size": 32,
+    "ffn_hidden_size": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 512,
+}
 CASES = {
     "llama": _LLAMA
     | {
@@ -66,6 +75,19 @@ CASES = {
         "sliding_window": 64,
         "max_window_layers": 1,
         "tie_word_embeddings": True,
+    },
+    "qwen2_vl": {
+        "model_type": "qwen2_vl",
+        "tie_word_embeddings": True,
+        "text_config": _LLAMA
+        | {
+            "model_type": "qwen2_vl_text",
+            "use_sliding_window": True,
+            "sliding_window": 64,
+            "max_window_layers": 1,
+            "rope_parameters": _YARN | {"rope_theta": 1e6, "mrope_section": [1, 1, 2]},
+        },
+        "vision_config": {"depth": 1, "embed_dim": 16, "hidden_size": 32, "num_heads": 2, "patch_size": 2},
     },
     "qwen3": _LLAMA
     | {
@@ -178,6 +200,11 @@ CASES = {
         "max_position_embeddings": 640,
         "word_embed_proj_dim": 32,
     },
+    "falcon": _FALCON
+    | {"num_kv_heads": 2, "new_decoder_architecture": True, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+    "falcon_one_key": _FALCON | {"rope_theta": 1e5, "rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    "falcon_one_after_the_other": _FALCON
+    | {"multi_query": False, "parallel_attn": False, "bias": True, "rope_scaling": _YARN},
     "bloom": _COMMON | {"model_type": "bloom", "hidden_size": 36, "n_layer": 3, "n_head": 6},
     "bert": _COMMON | _BERT | {"model_type": "bert", "max_position_embeddings": 640, "layer_norm_eps": 1e-6},
     "roberta": _COMMON
@@ -269,6 +296,14 @@ def tokens(count: int = LENGTH) -> np.ndarray:
     return np.random.default_rng(0).integers(3, VOCABULARY, (1, LENGTH))[:, :count]
 
 
+def placed() -> np.ndarray:
+    """``[SHORT, 1, 3]``: time, row and column of each token of a text around an image of three rows of four."""
+    before, rows, columns = 5, 3, 4
+    image = before + np.array([[0, row, column] for row in range(rows) for column in range(columns)])
+    after = before + columns + np.arange(SHORT - before - len(image))
+    return np.concatenate([np.arange(before)[:, None].repeat(3, 1), image, after[:, None].repeat(3, 1)])[:, None]
+
+
 def sources() -> np.ndarray:
     """``[3, SHORT]``: what encoder-decoders answer."""
     return tokens().reshape(-1, SHORT)[[0, 2, 4]]
@@ -314,13 +349,14 @@ def in_float64() -> None:
     torch.Tensor.float = torch.Tensor.double
 
 
-def logits_of(model, ids: np.ndarray, answer: np.ndarray) -> np.ndarray:
+def logits_of(model, ids: np.ndarray, answer: np.ndarray, **more: np.ndarray) -> np.ndarray:
     """``[S, classes]``, without a head last states; an encoder-decoder's after an ``answer``."""
     import torch
 
-    given, more = torch.from_numpy(ids), {"decoder_input_ids": torch.from_numpy(answer.copy())}
+    more |= {"decoder_input_ids": answer} if model.config.is_encoder_decoder else {}
     with torch.no_grad():
-        return model(given, **(more if model.config.is_encoder_decoder else {}))[0][0].numpy()
+        given = {name: torch.from_numpy(array.copy()) for name, array in more.items()}
+        return model(torch.from_numpy(ids), **given)[0][0].numpy()
 
 
 def in_float32(name: str) -> np.ndarray:
@@ -341,13 +377,15 @@ def reference(config: dict, rounded: np.ndarray) -> dict[str, np.ndarray]:
         found = logits_of(model, tokens(SHORT) if two else written, written)
         written = np.append(written, found[None, -1:].argmax(-1), axis=1)
     assert (rounded.dtype, short.dtype, long.dtype) == (np.float32, np.float64, np.float64)
+    axes = "mrope_section" in str(config)
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}
     return {
-        "short": short[[p for p in KEPT if p < SHORT]],
+        "short": short[EARLY],
         "long": kept,
         "float32": np.abs(rounded - long).max() / np.abs(kept).max(),
         "greedy": written[0, prompt.shape[1] :],
         **({"generated": generated(model)} if two else {}),
+        **({"image": logits_of(model, tokens(SHORT), answers, position_ids=placed().T)[EARLY]} if axes else {}),
         "shapes": np.frombuffer(json.dumps(shapes).encode(), np.uint8),
     }
 

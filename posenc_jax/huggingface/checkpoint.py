@@ -219,7 +219,7 @@ def _sizes(family: Family, vocab_size: int, max_len: int) -> dict[str, Any]:
 def _num_layers(family: Family, tensors: Mapping[str, StoredTensor]) -> int:
     before = next(row.theirs.partition("{}")[0] for row in family.names if "{}" in row.theirs)
     pattern = f"({re.escape(family.left_out)})?{re.escape(before.removeprefix(family.left_out))}([0-9]+)[.]"
-    return len({found[2] for name in tensors if (found := re.match(pattern, name))})
+    return len({found[2] for name in map(family.spelled, tensors) if (found := re.match(pattern, name))})
 
 
 def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tuple[Transformer, Slots, int, int]:
@@ -228,7 +228,7 @@ def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tup
     Args:
       tied: whether the output layer is the table, where the files of a family say that (`Family.head`).
     """
-    settings = Settings(config, str(where))
+    settings = Settings(_of_text(config), str(where))
     fields = family.settings(settings) | ({"tie_output": tied} if family.head else {})
     vocab_size = settings.whole("vocab_size")
     found = _declared(config, where)
@@ -242,6 +242,15 @@ def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tup
         return Transformer(**fields, windows=found.windows), slots, vocab_size, max_len
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
+
+
+def _of_text(config: Json) -> Json:
+    """The settings of a text model, which in models of images too stand in an object of their own."""
+    inner = config.get("text_config")
+    if not isinstance(inner, dict):
+        return config
+    tied = config.get("tie_word_embeddings") or inner.get("tie_word_embeddings")
+    return {**config, **inner, "tie_word_embeddings": tied}
 
 
 def _declared(config: Json, where: Path) -> Declared:
@@ -265,8 +274,7 @@ def _named(
     for name, stored in tensors.items():
         if family.ignores(name):
             continue
-        for old, new in family.spellings.items():
-            name = name.replace(old, new)
+        name = family.spelled(name)
         longer, shorter = family.left_out + name, name.removeprefix(family.left_out)
         own = name if name in rows else longer if longer in rows else shorter if shorter in rows else name
         if own in found:
