@@ -200,11 +200,11 @@ CASES = {
         "max_position_embeddings": 640,
         "word_embed_proj_dim": 32,
     },
-    "falcon": _FALCON
+    "falcon_7b": _FALCON | {"rope_theta": 1e5, "rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    "falcon_40b": _FALCON
     | {"num_kv_heads": 2, "new_decoder_architecture": True, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
-    "falcon_one_key": _FALCON | {"rope_theta": 1e5, "rope_scaling": {"rope_type": "linear", "factor": 4.0}},
-    "falcon_one_after_the_other": _FALCON
-    | {"multi_query": False, "parallel_attn": False, "bias": True, "rope_scaling": _YARN},
+    "falcon_11b": _FALCON | {"num_kv_heads": 2, "new_decoder_architecture": True, "num_ln_in_parallel_attn": 1},
+    "falcon_sequential": _FALCON | {"multi_query": False, "parallel_attn": False, "bias": True, "rope_scaling": _YARN},
     "bloom": _COMMON | {"model_type": "bloom", "hidden_size": 36, "n_layer": 3, "n_head": 6},
     "bert": _COMMON | _BERT | {"model_type": "bert", "max_position_embeddings": 640, "layer_norm_eps": 1e-6},
     "roberta": _COMMON

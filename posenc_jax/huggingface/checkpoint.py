@@ -28,7 +28,7 @@ from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.answers import answer_ids, read_generation
-from posenc_jax.huggingface.config import read_config, short
+from posenc_jax.huggingface.config import of_text, read_config, short
 from posenc_jax.huggingface.declared import Declared, from_hf
 from posenc_jax.huggingface.families import FAMILIES, of_config
 from posenc_jax.huggingface.family import Family, Settings
@@ -204,9 +204,11 @@ def _matched(
                 "another checkpoint's, fetch both again"
             )
     generation = read_generation(path) if path.is_dir() else {}
-    said = {**config, **{name: value for name, value in generation.items() if value is not None}}
+    text_config = of_text(config)
+    said = {**text_config, **{name: value for name, value in generation.items() if value is not None}}
     answers = answer_ids(family, said, vocab_size, where) if family.kind == "encoder_decoder" else None
-    pieces = tokenizer(config if answers is None else {**config, "eos_token_id": answers.eos}, vocab_size)
+    own = {} if answers is None else {"eos_token_id": answers.eos}
+    pieces = tokenizer({**text_config, **own}, vocab_size)
     return Checkpoint(
         path, config, generation, family, model, slots, vocab_size, max_len, pieces, answers, rows, named, shapes
     )
@@ -228,7 +230,7 @@ def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tup
     Args:
       tied: whether the output layer is the table, where the files of a family say that (`Family.head`).
     """
-    settings = Settings(_of_text(config), str(where))
+    settings = Settings(of_text(config), str(where))
     fields = family.settings(settings) | ({"tie_output": tied} if family.head else {})
     vocab_size = settings.whole("vocab_size")
     found = _declared(config, where)
@@ -242,15 +244,6 @@ def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tup
         return Transformer(**fields, windows=found.windows), slots, vocab_size, max_len
     except (ValueError, TypeError, OverflowError) as error:
         raise DataError(f"{where} gives no model: {error}") from None
-
-
-def _of_text(config: Json) -> Json:
-    """The settings of a text model, which in models of images too stand in an object of their own."""
-    inner = config.get("text_config")
-    if not isinstance(inner, dict):
-        return config
-    tied = config.get("tie_word_embeddings") or inner.get("tie_word_embeddings")
-    return {**config, **inner, "tie_word_embeddings": tied}
 
 
 def _declared(config: Json, where: Path) -> Declared:

@@ -61,6 +61,7 @@ SPELLED = {
     "mpt": {"attn_config": {"alibi": True, "clip_qkv": None, "qk_ln": False, "softmax_scale": None}},
     "t5_1_1": {"tie_word_embeddings": True, "scale_decoder_outputs": False},
     "bloom": {"hidden_size": None, "n_embed": 36},
+    "qwen2_vl": {**CASES["qwen2_vl"]["text_config"], "text_config": None, "model_type": "qwen2_vl"},
 }
 
 
@@ -74,6 +75,7 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
+        ("falcon_7b", {"alibi": True}, "alibi = True, and False or None is read"),
         ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = False, and True is read"),
         ("mpt", {"attn_config": "alibi"}, "attn_config = 'alibi' must be an object"),
         ("umt5", {"is_gated_act": False}, "is_gated_act = False, and True is read"),
