@@ -59,6 +59,7 @@ SPELLED = {
     "gemma2": {"use_bidirectional_attention": None},
     "gemma3": {"use_bidirectional_attention": False},
     "mpt": {"attn_config": {"alibi": True, "clip_qkv": None, "qk_ln": False, "softmax_scale": None}},
+    "gpt_neo": {"attention_layers": ["local", "global", "local"]},
     "t5_1_1": {"tie_word_embeddings": True, "scale_decoder_outputs": False},
     "bloom": {"hidden_size": None, "n_embed": 36},
     "qwen2_vl": {**CASES["qwen2_vl"]["text_config"], "text_config": None, "model_type": "qwen2_vl"},
