@@ -53,31 +53,20 @@ CONVENTIONS = {
     "slopes": "of ALiBi, of each head",
     "buckets": "of a key that is each of `distances` before the query",
 }
+_QWEN_7B: Record = {
+    "model_type": "qwen2_vl_text",
+    "num_hidden_layers": 28,
+    "hidden_size": 3584,
+    "num_attention_heads": 28,
+    "max_position_embeddings": 32768,
+    "rope_theta": 1000000.0,
+    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
+}
 IMAGES: tuple[tuple[str, Record, list[int | Film]], ...] = (
-    (
-        "Qwen2-VL-7B",
-        {
-            "model_type": "qwen2_vl_text",
-            "num_hidden_layers": 28,
-            "hidden_size": 3584,
-            "num_attention_heads": 28,
-            "max_position_embeddings": 32768,
-            "rope_theta": 1000000.0,
-            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
-        },
-        [2, Film(2, 3), 1, Film(2, 2, (0, 1, 2)), 3],
-    ),
+    ("Qwen2-VL-7B", _QWEN_7B, [2, Film(2, 3), 1, Film(2, 2, (0, 1, 2)), 3]),
     (
         "Qwen2.5-VL-7B",
-        {
-            "model_type": "qwen2_5_vl_text",
-            "num_hidden_layers": 28,
-            "hidden_size": 3584,
-            "num_attention_heads": 28,
-            "max_position_embeddings": 128000,
-            "rope_theta": 1000000.0,
-            "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]},
-        },
+        _QWEN_7B | {"model_type": "qwen2_5_vl_text", "max_position_embeddings": 128000},
         [2, Film(3, 2), 1, Film(1, 2, (0, 2, 4)), 2],
     ),
     (

@@ -4,13 +4,16 @@
 
 Made with transformers 5.24 and torch 2.13 on a CPU. No weights are kept: each tensor is drawn from its name (`tensor`).
 All is computed in float64: `model.double()` would not do, since rotary tables, norms and softmaxes ask for float32, so
-here float32 itself means float64. A file for each case; NAME: those cases alone.
+here float32 itself means float64. How far logits in float32 are from these, in a process of its own, is what tests
+allow in float32. A file for each case; NAME: those cases alone.
 """
 
 import copy
 import json
+import multiprocessing
 import sys
 import zlib
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +23,7 @@ from posenc_jax.huggingface.families import FAMILIES, of_config
 LENGTH, SHORT, NEW = 600, 24, 12
 KEPT = (0, 7, 23, 63, 64, 300, 512, 599)
 """Positions whose logits are kept."""
+EARLY = [p for p in KEPT if p < SHORT]
 VOCABULARY = 48
 _COMMON = {"vocab_size": VOCABULARY, "bos_token_id": 1, "eos_token_id": 2}
 _LLAMA = _COMMON | {
@@ -34,6 +38,14 @@ _BERT = {"hidden_size": 32, "intermediate_size": 40, "num_hidden_layers": 3, "nu
 _T5 = {"d_model": 32, "d_kv": 8, "d_ff": 40, "num_layers": 2, "num_heads": 4}
 _LLAMA_3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
 _YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 64}
+_FALCON = _COMMON | {
+    "model_type": "falcon",
+    "hidden_size": 32,
+    "ffn_hidden_size": 40,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 512,
+}
 CASES = {
     "llama": _LLAMA
     | {
@@ -63,6 +75,19 @@ CASES = {
         "sliding_window": 64,
         "max_window_layers": 1,
         "tie_word_embeddings": True,
+    },
+    "qwen2_vl": {
+        "model_type": "qwen2_vl",
+        "tie_word_embeddings": True,
+        "text_config": _LLAMA
+        | {
+            "model_type": "qwen2_vl_text",
+            "use_sliding_window": True,
+            "sliding_window": 64,
+            "max_window_layers": 1,
+            "rope_parameters": _YARN | {"rope_theta": 1e6, "mrope_section": [1, 1, 2]},
+        },
+        "vision_config": {"depth": 1, "embed_dim": 16, "hidden_size": 32, "num_heads": 2, "patch_size": 2},
     },
     "qwen3": _LLAMA
     | {
@@ -105,7 +130,13 @@ CASES = {
         "rope_scaling": _YARN | {"attention_factor": 1.2},
         "rms_norm_eps": 1e-6,
     },
-    "gemma": _LLAMA | {"model_type": "gemma", "head_dim": 16, "rope_theta": 2e4},
+    "gemma": _LLAMA
+    | {
+        "model_type": "gemma",
+        "head_dim": 16,
+        "rope_theta": 2e4,
+        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
+    },
     "stablelm": _LLAMA | {"model_type": "stablelm", "partial_rotary_factor": 0.25, "use_qkv_bias": True},
     "stablelm_parallel": _LLAMA
     | {
@@ -121,7 +152,7 @@ CASES = {
         "model_type": "glm4",
         "head_dim": 16,
         "pad_token_id": 0,
-        "rope_scaling": {"rope_type": "linear", "factor": 4.0},
+        "rope_scaling": {"rope_type": "dynamic", "factor": 2.0},
     },
     "phi": _LLAMA | {"model_type": "phi", "partial_rotary_factor": 0.5, "rope_scaling": _YARN},
     "gpt_neo": _COMMON
@@ -169,6 +200,11 @@ CASES = {
         "max_position_embeddings": 640,
         "word_embed_proj_dim": 32,
     },
+    "falcon_7b": _FALCON | {"rope_theta": 1e5, "rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    "falcon_40b": _FALCON
+    | {"num_kv_heads": 2, "new_decoder_architecture": True, "rope_scaling": {"rope_type": "dynamic", "factor": 2.0}},
+    "falcon_11b": _FALCON | {"num_kv_heads": 2, "new_decoder_architecture": True, "num_ln_in_parallel_attn": 1},
+    "falcon_sequential": _FALCON | {"multi_query": False, "parallel_attn": False, "bias": True, "rope_scaling": _YARN},
     "bloom": _COMMON | {"model_type": "bloom", "hidden_size": 36, "n_layer": 3, "n_head": 6},
     "bert": _COMMON | _BERT | {"model_type": "bert", "max_position_embeddings": 640, "layer_norm_eps": 1e-6},
     "roberta": _COMMON
@@ -242,15 +278,13 @@ _BASES = {name: FAMILIES[case["model_type"]].base for name, case in CASES.items(
 CASES |= {f"{name}_model": CASES[name] | {"architectures": [base]} for name, base in _BASES.items() if base}
 
 
-def tensor(name: str, shape: tuple[int, ...], kind: str = "") -> np.ndarray:
-    """The values of a tensor, float32, by its name: norms about 1 (in Gemma, whose factors are 1 + w, about 0),
-    matrices as large as lets positions count.
-    """
+def tensor(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The values of a tensor, float32, by its name: norms about 1, matrices as large as lets positions count."""
     draws = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape)
     if name.endswith("bias"):
         return (0.1 * draws).astype(np.float32)
     if len(shape) == 1:
-        return ((kind != "gemma") + 0.1 * draws).astype(np.float32)
+        return (1 + 0.1 * draws).astype(np.float32)
     if name.endswith("Attention.q.weight"):  # T5's, which does not divide logits: they start smaller
         draws = draws / np.sqrt(_T5["d_kv"])
     scale = 1.0 if "embed" in name or name.split(".")[-2] in ("wte", "wpe") else 1.5 * shape[-1] ** -0.5
@@ -260,6 +294,14 @@ def tensor(name: str, shape: tuple[int, ...], kind: str = "") -> np.ndarray:
 def tokens(count: int = LENGTH) -> np.ndarray:
     """``[1, count]`` of the vocabulary, without special ones."""
     return np.random.default_rng(0).integers(3, VOCABULARY, (1, LENGTH))[:, :count]
+
+
+def placed() -> np.ndarray:
+    """``[SHORT, 1, 3]``: time, row and column of each token of a text around an image of three rows of four."""
+    before, rows, columns = 5, 3, 4
+    image = before + np.array([[0, row, column] for row in range(rows) for column in range(columns)])
+    after = before + columns + np.arange(SHORT - before - len(image))
+    return np.concatenate([np.arange(before)[:, None].repeat(3, 1), image, after[:, None].repeat(3, 1)])[:, None]
 
 
 def sources() -> np.ndarray:
@@ -280,7 +322,7 @@ def made(config: dict):
     own = drawn_tensors(model)
     with torch.no_grad():
         for name, parameter in own.items():
-            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape), config["model_type"])))
+            parameter.copy_(torch.from_numpy(tensor(name, tuple(parameter.shape))))
     return model
 
 
@@ -307,34 +349,43 @@ def in_float64() -> None:
     torch.Tensor.float = torch.Tensor.double
 
 
-def reference(config: dict) -> dict[str, np.ndarray]:
-    """Logits (without a head, last states) at the kept positions, greedy tokens after the short prompt, and the shapes
-    of all tensors.
-    """
+def logits_of(model, ids: np.ndarray, answer: np.ndarray, **more: np.ndarray) -> np.ndarray:
+    """``[S, classes]``, without a head last states; an encoder-decoder's after an ``answer``."""
     import torch
 
-    model, serves = made(config), of_config(config).kind
-    given = torch.from_numpy(tokens())
-    answers = torch.from_numpy(tokens()[:, ::-1].copy())
-
-    def logits(ids, answer):
-        return model(ids, decoder_input_ids=answer)[0][0] if serves == "encoder_decoder" else model(ids)[0][0]
-
+    more |= {"decoder_input_ids": answer} if model.config.is_encoder_decoder else {}
     with torch.no_grad():
-        short, long = (logits(given[:, :count], answers[:, :count]) for count in (SHORT, LENGTH))
-        prompt = answers[:, :4] if serves == "encoder_decoder" else given[:, :SHORT]
-        written, new = prompt, 0 if serves == "encoder_only" else NEW
-        for _ in range(new):  # the end of a text, too, is a token like others here
-            ids = given[:, :SHORT] if serves == "encoder_decoder" else written
-            written = torch.cat([written, logits(ids, written)[None, -1:].argmax(-1)], dim=1)
-    assert short.dtype == long.dtype == torch.float64
-    more = {"generated": generated(model)} if serves == "encoder_decoder" else {}
+        given = {name: torch.from_numpy(array.copy()) for name, array in more.items()}
+        return model(torch.from_numpy(ids), **given)[0][0].numpy()
+
+
+def in_float32(name: str) -> np.ndarray:
+    """The logits of all tokens where float32 is what it says."""
+    return logits_of(made(CASES[name]), tokens(), tokens()[:, ::-1])
+
+
+def reference(config: dict, rounded: np.ndarray) -> dict[str, np.ndarray]:
+    """Logits (without a head, last states) at the kept positions, the largest error at any position of ``rounded``
+    ones, as a part of the largest of these, greedy tokens after the short prompt, and the shapes of all tensors.
+    """
+    model, serves = made(config), of_config(config).kind
+    answers, two = tokens()[:, ::-1], serves == "encoder_decoder"
+    short, long = (logits_of(model, tokens(count), answers[:, :count]) for count in (SHORT, LENGTH))
+    kept = long[list(KEPT)]
+    prompt = written = answers[:, :4] if two else tokens(SHORT)
+    for _ in range(0 if serves == "encoder_only" else NEW):  # the end of a text, too, is a token like others here
+        found = logits_of(model, tokens(SHORT) if two else written, written)
+        written = np.append(written, found[None, -1:].argmax(-1), axis=1)
+    assert (rounded.dtype, short.dtype, long.dtype) == (np.float32, np.float64, np.float64)
+    axes = "mrope_section" in str(config)
     shapes = {name: list(parameter.shape) for name, parameter in drawn_tensors(model).items()}
     return {
-        "short": short[[p for p in KEPT if p < SHORT]].numpy(),
-        "long": long[list(KEPT)].numpy(),
-        "greedy": written[0, prompt.shape[1] :].numpy(),
-        **more,
+        "short": short[EARLY],
+        "long": kept,
+        "float32": np.abs(rounded - long).max() / np.abs(kept).max(),
+        "greedy": written[0, prompt.shape[1] :],
+        **({"generated": generated(model)} if two else {}),
+        **({"image": logits_of(model, tokens(SHORT), answers, position_ids=placed().T)[EARLY]} if axes else {}),
         "shapes": np.frombuffer(json.dumps(shapes).encode(), np.uint8),
     }
 
@@ -351,10 +402,13 @@ def generated(model) -> np.ndarray:
 
 def main(folder: str, *names: str) -> None:
     """Writes the files."""
+    names = names or tuple(CASES)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as other:
+        rounded = list(other.map(in_float32, names))
     in_float64()
-    for name in names or CASES:
-        found = reference(CASES[name])
-        print(name, np.abs(found["long"]).max(), found["greedy"].tolist(), flush=True)
+    for name, values in zip(names, rounded, strict=True):
+        found = reference(CASES[name], values)
+        print(name, np.abs(found["long"]).max(), found["float32"], found["greedy"].tolist(), flush=True)
         np.savez_compressed(Path(folder) / f"{name}.npz", **found)
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -367,7 +368,9 @@ MUTANTS = (
         "no layer rotates where some do not",
         "huggingface/transformers#42872",
         layers=lambda layers: [
-            dataclasses.replace(layer, encodings=()) if any(one.rotation is None for one in layers) else layer
+            dataclasses.replace(layer, encodings=())
+            if layer.rotation is not None and any(one.rotation is None for one in layers)
+            else layer
             for layer in layers
         ],
     ),
@@ -429,3 +432,14 @@ MUTANTS = (
 def found(mutant, only=()):
     """The lines of the checker."""
     return check.problems(engine(mutant), only)
+
+
+def changes(mutant, row):
+    """Whether any value of a row that the engine with the mistake gives is another one."""
+    wrong, sound = engine(mutant), engine(SOUND)
+    for group in row["groups"]:
+        for layer, point in itertools.product(group["layers"], group["points"]):
+            right = sound(row, layer, point["length"])
+            if any(value != right.get(name) for name, value in wrong(row, layer, point["length"]).items()):
+                return True
+    return False

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +45,16 @@ def main() -> int:
 
 
 def seen(mutant: position_mutants.Mutant) -> Record:
-    """In how many rows a mistake is found, and the first line that says so."""
+    """In how many rows a mistake changes a value, in how many it is found, and the first line that says so; SystemExit
+    where it changes none, or is found in a row without a change.
+    """
     lines = position_mutants.found(mutant)
-    names = Counter(line.partition(", layer ")[0] for line in lines)
-    return {"name": mutant.name, "threads": mutant.threads, "rows": len(names), "first": lines[0] if lines else ""}
+    names = {line.partition(", layer ")[0] for line in lines}
+    changed = {row["name"] for row in check.rows() if position_mutants.changes(mutant, row)}
+    if not changed or names - changed:
+        raise SystemExit(f"{mutant.name}: changes {len(changed)} rows, and is found in {sorted(names - changed)} too")
+    counts = {"changed": len(changed), "rows": len(names)}
+    return {"name": mutant.name, "threads": mutant.threads, **counts, "first": lines[0] if lines else ""}
 
 
 def measured(answers: Record) -> Record:
@@ -85,12 +90,16 @@ def pages() -> dict[Path, str]:
         f"{len(rows):,} rows of {len({row['type'] for row in rows})} types: {classes:,} are configs of classes of "
         f"transformers, and {len(rows) - classes} are of released models."
     )
-    mutants = [[one["name"], one["threads"], f"{one['rows']:,}", f"`{one['first']}`"] for one in record["mutants"]]
+    mutants = [
+        [one["name"], one["threads"], f"{one['changed']:,}", f"{one['rows']:,}", f"`{one['first']}`"]
+        for one in record["mutants"]
+    ]
     found = sum(one["rows"] > 0 for one in record["mutants"])
     said = f"{found} of {len(mutants)} are found."
+    columns = ["mistake", "reported in", "changes rows", "found in", "the first line"]
     tables = {
         "rows": counted,
-        "mutants": grid(["mistake", "reported in", "rows", "the first line"], "llrl", mutants) + f"\n\n{said}",
+        "mutants": f"{grid(columns, 'llrrl', mutants)}\n\n{said}",
         "engines": grid(
             ["engine", "rows answered", "agree", "but for far angles", *(f"at {p:,}" for p in POSITIONS[2:])],
             "lrrrrrr",

@@ -24,8 +24,7 @@ def checkpoint_of(name: str, folder: Path, **changes) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(CASES[name] | changes))
     shapes = json.loads(bytes(REFERENCE[f"{name}/shapes"]))
-    kind = CASES[name]["model_type"]
-    write_tensors(folder, {key: tensor(key, tuple(shape), kind) for key, shape in shapes.items()})
+    write_tensors(folder, {key: tensor(key, tuple(shape)) for key, shape in shapes.items()})
     return folder
 
 

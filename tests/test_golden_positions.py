@@ -181,7 +181,9 @@ def test_a_sound_engine_agrees_and_its_answers_may_be_few():
 def test_mistakes_are_found_in_the_row_that_the_page_names(mutant, row):
     assert (mutant.name, mutant.threads) == (row["name"], row["threads"])
     name = row["first"].partition(", layer ")[0]
-    assert row["rows"] > 0
+    assert 0 < row["rows"] <= row["changed"]
+    assert position_mutants.changes(mutant, ROWS[name])
+    assert not position_mutants.changes(position_mutants.SOUND, ROWS[name])
     assert position_mutants.found(mutant, [name])[0] == row["first"]
     assert position_mutants.found(position_mutants.SOUND, [name]) == []
 

@@ -28,7 +28,7 @@ from posenc_jax.files.atomic import read_regular
 from posenc_jax.files.shapes import Json, loads, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.answers import answer_ids, read_generation
-from posenc_jax.huggingface.config import read_config, short
+from posenc_jax.huggingface.config import of_text, read_config, short
 from posenc_jax.huggingface.declared import Declared, from_hf
 from posenc_jax.huggingface.families import FAMILIES, of_config
 from posenc_jax.huggingface.family import Family, Settings
@@ -204,9 +204,11 @@ def _matched(
                 "another checkpoint's, fetch both again"
             )
     generation = read_generation(path) if path.is_dir() else {}
-    said = {**config, **{name: value for name, value in generation.items() if value is not None}}
+    text_config = of_text(config)
+    said = {**text_config, **{name: value for name, value in generation.items() if value is not None}}
     answers = answer_ids(family, said, vocab_size, where) if family.kind == "encoder_decoder" else None
-    pieces = tokenizer(config if answers is None else {**config, "eos_token_id": answers.eos}, vocab_size)
+    own = {} if answers is None else {"eos_token_id": answers.eos}
+    pieces = tokenizer({**text_config, **own}, vocab_size)
     return Checkpoint(
         path, config, generation, family, model, slots, vocab_size, max_len, pieces, answers, rows, named, shapes
     )
@@ -219,7 +221,7 @@ def _sizes(family: Family, vocab_size: int, max_len: int) -> dict[str, Any]:
 def _num_layers(family: Family, tensors: Mapping[str, StoredTensor]) -> int:
     before = next(row.theirs.partition("{}")[0] for row in family.names if "{}" in row.theirs)
     pattern = f"({re.escape(family.left_out)})?{re.escape(before.removeprefix(family.left_out))}([0-9]+)[.]"
-    return len({found[2] for name in tensors if (found := re.match(pattern, name))})
+    return len({found[2] for name in map(family.spelled, tensors) if (found := re.match(pattern, name))})
 
 
 def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tuple[Transformer, Slots, int, int]:
@@ -228,7 +230,7 @@ def declared_model(family: Family, config: Json, where: Path, tied: bool) -> tup
     Args:
       tied: whether the output layer is the table, where the files of a family say that (`Family.head`).
     """
-    settings = Settings(config, str(where))
+    settings = Settings(of_text(config), str(where))
     fields = family.settings(settings) | ({"tie_output": tied} if family.head else {})
     vocab_size = settings.whole("vocab_size")
     found = _declared(config, where)
@@ -265,8 +267,7 @@ def _named(
     for name, stored in tensors.items():
         if family.ignores(name):
             continue
-        for old, new in family.spellings.items():
-            name = name.replace(old, new)
+        name = family.spelled(name)
         longer, shorter = family.left_out + name, name.removeprefix(family.left_out)
         own = name if name in rows else longer if longer in rows else shorter if shorter in rows else name
         if own in found:

@@ -44,6 +44,15 @@ def read_object(path: Path) -> dict[str, Any]:
     return values
 
 
+def of_text(config: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a text model, which in models that read images too stand in an object of their own."""
+    inner = config.get("text_config")
+    if not isinstance(inner, dict):
+        return config
+    tied = config.get("tie_word_embeddings") or inner.get("tie_word_embeddings")
+    return {**config, **inner, "tie_word_embeddings": tied}
+
+
 # Names of one setting.
 SAME = (
     (

@@ -43,6 +43,15 @@ class Settings:
             "num_heads": self.whole("num_attention_heads"),
         }
 
+    def without_gate(self, epsilon: str, activation: str, default: str, *, tied: bool) -> dict[str, Any]:
+        """`sizes`, and what models with LayerNorm and without a gate say beside them, by the names of two settings."""
+        return {
+            **self.sizes(),
+            "norm_epsilon": self.number(epsilon, 1e-5),
+            "activation": self.activation(activation, default),
+            "tie_output": self.flag("tie_word_embeddings", tied),
+        }
+
     def whole(self, name: str, default: Any = _NO_DEFAULT) -> int:
         """A whole number above 0 by any of its names; ``default`` where it is missing or null."""
         return self._read(config.whole, name, default, "a whole number above 0")
@@ -109,6 +118,7 @@ class Family:
       head: the tensor of the output layer, where a file that lacks it has the table as one, whatever its config says.
       left_out: what some files leave out in front of all names, or have there in addition.
       spellings: what stands in names of other files, and in those of the table in its place.
+      renamed: what stands in names of the table, and in those of a model in its place.
       ignored: patterns of the names of tensors that hold no parameters of the model: masks, tables made of the config,
         heads for other tasks.
       base: the class of transformers that is the encoder without its head; "": not read.
@@ -129,6 +139,7 @@ class Family:
     head: str = ""
     left_out: str = ""
     spellings: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    renamed: Callable[[Transformer], Mapping[str, str]] = lambda model: {}
     ignored: tuple[str, ...] = ()
     base: str = ""
     has_head: bool = True
@@ -139,7 +150,16 @@ class Family:
 
     def rows(self, model: Transformer, shapes: dict[str, Shape]) -> dict[str, NameRule]:
         """The table of one model, whose parameters have these shapes, by the names of its tensors."""
-        return of_model(self.names, shapes, max(model.depth("encoder"), model.depth("decoder")))
+        names = self.names
+        for old, new in self.renamed(model).items():
+            names = tuple(dataclasses.replace(row, theirs=row.theirs.replace(old, new)) for row in names)
+        return of_model(names, shapes, max(model.depth("encoder"), model.depth("decoder")))
+
+    def spelled(self, name: str) -> str:
+        """The name of a tensor as the table spells it."""
+        for old, new in self.spellings.items():
+            name = name.replace(old, new)
+        return name
 
     def ignores(self, name: str) -> bool:
         """True if a tensor holds no parameters of the model."""

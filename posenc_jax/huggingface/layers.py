@@ -99,12 +99,10 @@ def _said(config: Mapping[str, Any], own: Dialect, count: int) -> list[str] | No
         return None if full is None else [FULL if i + 1 in full else KINDS["L"] for i in range(count)]
     if value is None and own.listed_by_default:
         value = list(own.listed_by_default)
-    if value is None:
-        types = config.get("attention_types") if own.layers_key == "attention_layers" else None  # GPT-Neo's first files
+    types = config.get("attention_types") if own.layers_key == "attention_layers" else None  # GPT-Neo's, which count
+    if types is not None:
         try:
-            value = (
-                None if types is None else [word for words, n in types for _ in range(min(n, count)) for word in words]
-            )
+            value = [word for words, n in types for _ in range(min(n, count)) for word in words]
         except (TypeError, ValueError):
             raise DataError(f"attention_types = {short(types)} must be pairs of words and a number") from None
     if value is None:

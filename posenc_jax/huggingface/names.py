@@ -72,17 +72,24 @@ def copied(first: Change) -> Change:
 
 
 def _split_by_head(tensor: np.ndarray, shapes: Sequence[Shape], heads: int) -> list[np.ndarray]:
-    of_heads = tensor.reshape(heads, len(shapes), -1, *tensor.shape[1:])
-    return [of_heads[:, i].reshape(-1, *tensor.shape[1:]).T for i in range(len(shapes))]
+    groups = _key_heads(shapes, heads)
+    rows = np.cumsum([shape[-1] // groups for shape in shapes])[:-1]
+    parts = np.split(tensor.reshape(groups, -1, *tensor.shape[1:]), rows, axis=1)
+    return [part.reshape(-1, *tensor.shape[1:]).T for part in parts]
 
 
 def _join_by_head(parts: list[np.ndarray], heads: int) -> np.ndarray:
-    rows = np.stack([part.T.reshape(heads, -1, *part.shape[:-1]) for part in parts], axis=1)
-    return rows.reshape(-1, *rows.shape[3:])
+    groups, columns = _key_heads([part.shape for part in parts], heads), parts[0].shape[:-1]
+    rows = np.concatenate([part.T.reshape(groups, -1, *columns) for part in parts], axis=1)
+    return rows.reshape(-1, *columns)
 
 
-# As `TURNED`, and the rows stand by head: those of query, key and value of the first one, then of the next (GPT-NeoX,
-# BLOOM).
+def _key_heads(shapes: Sequence[Shape], heads: int) -> int:
+    return heads * shapes[-1][-1] // shapes[0][-1]
+
+
+# As `TURNED`, and the rows stand by head of keys: those of its queries, key and value, then of the next (GPT-NeoX,
+# BLOOM, Falcon).
 BY_HEAD = Change(_split_by_head, _join_by_head, _rows)
 
 
@@ -90,21 +97,18 @@ BY_HEAD = Change(_split_by_head, _join_by_head, _rows)
 class NameRule:
     """One line of a table: their name, ours, and the change; ``{}`` is the number of the layer in both. Where it stands
     in ours alone, these are the parts of all layers.
-
-    ``gated``: the line is that of models whose feed-forward layers have a gate, or have none; None: of both.
     """
 
     theirs: str
     ours: tuple[str, ...]
     change: Change = SAME
-    gated: bool | None = None
 
 
-def linear(theirs: str, *ours: str, change: Change = TURNED, gated: bool | None = None) -> tuple[NameRule, NameRule]:
+def linear(theirs: str, *ours: str, change: Change = TURNED) -> tuple[NameRule, NameRule]:
     """Weight and bias of a Linear that is one matrix of ours, or several."""
     return (
-        NameRule(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change, gated),
-        NameRule(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change, gated),
+        NameRule(f"{theirs}.weight", tuple(f"{name}.kernel" for name in ours), change),
+        NameRule(f"{theirs}.bias", tuple(f"{name}.bias" for name in ours), change),
     )
 
 
@@ -140,10 +144,7 @@ def of_model(rows: Sequence[NameRule], shapes: dict[str, Shape], num_layers: int
     """
     found: dict[str, NameRule] = {}
     taken: set[str] = set()
-    gate = any(".mlp.gate." in name for name in shapes)
     for row in rows:
-        if row.gated not in (None, gate):
-            continue
         each = [[layer] for layer in range(num_layers)] if "{}" in row.theirs else [range(num_layers)]
         for layers in each:
             theirs = row.theirs.format(*layers)

@@ -22,7 +22,7 @@ from posenc_jax.files.shapes import Json, problem
 from posenc_jax.files.user_paths import full
 from posenc_jax.huggingface.answers import languages, unread
 from posenc_jax.huggingface.checkpoint import Checkpoint, declared_model, load
-from posenc_jax.huggingface.config import setting, short
+from posenc_jax.huggingface.config import of_text, setting, short
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.family import Family
 from posenc_jax.huggingface.safetensors import write
@@ -73,7 +73,7 @@ def import_checkpoint(
             f"{checkpoint.path}: auto_map names code beside the weights; it is not run, and the model is computed as "
             f"transformers computes {checkpoint.family.title}"
         )
-    if setting(checkpoint.config, "max_position_embeddings") is None and checkpoint.family.max_length is None:
+    if setting(of_text(checkpoint.config), "max_position_embeddings") is None and checkpoint.family.max_length is None:
         note(f"{checkpoint.path}: max_position_embeddings is missing, and {checkpoint.max_len:,} is taken")
     if said := unread({**checkpoint.config, **checkpoint.generation}):
         note(f"{checkpoint.path}: {', '.join(said)}: not read, answers are the most probable ones without")

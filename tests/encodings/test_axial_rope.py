@@ -1,4 +1,5 @@
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from initial import initial
@@ -166,6 +167,15 @@ def test_mrope_deals_out_the_planes_of_one_rope(random, order):
         return [position[axis] * 100 ** (-2 * k / 12) for k, axis in enumerate(axes)]
 
     check(encoding, {}, random.normal(size=(2, 3, TOKENS, 12)), positions, angles, "half")
+
+
+@pytest.mark.parametrize("more", ["", "sections=(4, 2, 2)", "order='interleaved'", "order=(0, 1, 2, 3)"])
+def test_mrope_reads_plain_positions_as_those_of_a_text(random, more):
+    x, positions = random.normal(size=(2, 1, 5, 16)).astype(np.float32), np.array([[0, 1, 7, 10**6, 3]])
+    (rope,), (mrope,) = parse("rope(base=1e6, layout='half')"), parse(f"mrope({more})")
+    for place in (positions, jnp.asarray(positions)):
+        args = {}, x, place, np.array([5])
+        np.testing.assert_array_equal(mrope.encode_keys(*args), rope.encode_keys(*args))
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from posenc_jax.encodings import (
     YaRN,
     vaswani_frequencies,
 )
+from posenc_jax.encodings.shared.phase import fixed_point
 
 DIMS = Dims(d_model=16, num_heads=2, num_kv_heads=2, head_dim=8, num_layers=1, max_len=16)
 LONG = LongRoPE((1, 1.5, 2, 2.5), (1, 2, 4, 8), factor=4, original_length=10)
@@ -115,6 +116,16 @@ def test_every_row_has_the_frequencies_of_its_length(random, scaling, x64):
         for lengths in ([9, 9], [10, 10], [11, 11], [10, 11], [300, 3]):  # both sides of the switch and the switch
             check(lambda x, length: traced(x, length, positions), lengths)
         check(lambda x, _: known(x), [11, 11])
+
+
+def test_dynamic_ntk_in_float32_keeps_the_highest_frequency_to_the_bit_and_the_others_to_5e_8():
+    scaling, lengths = DynamicNTK(2, 512), np.array([600, 3000, 50_000])
+    found = jax.jit(lambda n: scaling.turns(1e4, 16, n, jnp.float32))(lengths)
+    words = (np.asarray(found.high, np.uint64) << 32 | np.asarray(found.low))[:, 0]
+    assert (words[:, 0] == fixed_point(np.array([1.0]))).all()
+    want = np.stack([scaling.frequencies(1e4, 16, int(length)) for length in lengths])
+    np.testing.assert_allclose(words * (math.tau / 2.0**64), want, rtol=0, atol=5e-8)
+    np.testing.assert_allclose(found.frequencies[:, 0], want, rtol=0, atol=1e-7)
 
 
 def test_dynamic_ntk_up_to_the_original_length_is_rope_to_the_bit(random):

@@ -227,6 +227,7 @@ UNROTATED = ("0000", [None] * 4)
         ({"model_type": "qwen2", "sliding_window": 100, "max_window_layers": 2}, "1111", [None] * 4),
         ({"model_type": "qwen2", "max_window_layers": 2, **WINDOWED}, "1111", [None, None, 9, 9]),
         ({"model_type": "qwen2", "max_window_layers": 0, **WINDOWED}, "1111", [9] * 4),
+        ({"model_type": "qwen2_vl", "max_window_layers": 3, "use_sliding_window": True}, "1111", [None] * 3 + [4096]),
         ({"model_type": "beam", "rope_parameters": {"full_attention": None}, "layer_types": FULL}, *UNROTATED),
         ({"model_type": "afmoe", "sliding_window": 9}, "1110", [9, 9, 9, None]),
         ({"model_type": "flint"}, "0011", [None, None, 513, 513]),

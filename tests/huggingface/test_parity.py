@@ -9,9 +9,9 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from huggingface_parity import FLOAT32, FLOAT64, KINDS, cached, long, padded, same_tokens, short
-from make_huggingface_reference import CASES, NEW
-from tiny_checkpoints import REFERENCE, checkpoint_of, tensors_of, write_tensors
+from huggingface_parity import FLOAT64, KINDS, cached, long, padded, rounding, same_tokens, short
+from make_huggingface_reference import CASES, EARLY, NEW, SHORT, placed, tokens
+from tiny_checkpoints import REFERENCE, checkpoint_of, largest_difference, tensors_of, write_tensors
 
 from posenc_jax.data.errors import DataError
 from posenc_jax.huggingface.checkpoint import load
@@ -45,6 +45,9 @@ def test_every_table_has_all_tensors(tmp_path, name):
     }
     checkpoint.save(tmp_path / "again", params)
     before, after = (read_header(tmp_path / folder / "model.safetensors")[0] for folder in ("hf", "again"))
+    if name == "qwen2_vl":  # of which the part that reads images is not read, and released files have shorter names
+        before = {key.replace("model.language_model.", "model."): stored for key, stored in before.items()}
+        before = {key: stored for key, stored in before.items() if "visual" not in key}
     if name == "gpt_neox":  # transformers 5 has another name inside, and reads that of released files
         before["embed_out.weight"] = before.pop("lm_head.weight")
     assert after.keys() == {key for key in before if "pooler" not in key}
@@ -56,8 +59,10 @@ SPELLED = {
     "gemma2": {"use_bidirectional_attention": None},
     "gemma3": {"use_bidirectional_attention": False},
     "mpt": {"attn_config": {"alibi": True, "clip_qkv": None, "qk_ln": False, "softmax_scale": None}},
+    "gpt_neo": {"attention_layers": ["local", "global", "local"]},
     "t5_1_1": {"tie_word_embeddings": True, "scale_decoder_outputs": False},
     "bloom": {"hidden_size": None, "n_embed": 36},
+    "qwen2_vl": {**CASES["qwen2_vl"]["text_config"], "text_config": None, "model_type": "qwen2_vl"},
 }
 
 
@@ -71,6 +76,7 @@ def test_configs_that_say_defaults_or_say_them_otherwise(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
+        ("falcon_7b", {"alibi": True}, "alibi = True, and False or None is read"),
         ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = False, and True is read"),
         ("mpt", {"attn_config": "alibi"}, "attn_config = 'alibi' must be an object"),
         ("umt5", {"is_gated_act": False}, "is_gated_act = False, and True is read"),
@@ -150,6 +156,16 @@ def test_float64_at_once(tmp_path, name):
         assert short(model_of(name, tmp_path), name) < FLOAT64
 
 
+def test_a_text_around_an_image(tmp_path):
+    """Positions of three axes in place of plain ones, which are those of a text."""
+    with jax.enable_x64(True):
+        model = model_of("qwen2_vl", tmp_path)
+        found = model(tokens(SHORT), positions=placed().swapaxes(0, 1))[0, EARLY]
+        assert largest_difference(found, "qwen2_vl", "image") < FLOAT64
+        with pytest.raises(ValueError, match=r"reads positions of 3 axes .* given positions of 2 axes"):
+            model(tokens(SHORT), positions=placed().swapaxes(0, 1)[..., :2])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_float64(tmp_path, name):
@@ -162,7 +178,7 @@ def test_float64(tmp_path, name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_float32(tmp_path, name):
-    assert long(model_of(name, tmp_path, np.float32), name) < FLOAT32
+    assert long(model_of(name, tmp_path, np.float32), name) < rounding(name)
 
 
 @pytest.mark.slow

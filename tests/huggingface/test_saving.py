@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from huggingface_parity import FLOAT32, exported
+from huggingface_parity import exported, rounding
 from make_huggingface_reference import CASES
 from tiny_checkpoints import checkpoint_of, tensors_of, write_tensors
 from torch_live import torch_python
@@ -80,8 +80,8 @@ def test_transformers_loads_what_is_saved_with_equal_logits(tmp_path):
     """And what it saves then is read again."""
     torch_python()  # before all that is made for it
     differences = exported(tmp_path)
-    assert max(row["long float32"] for row in differences.values()) < FLOAT32
     for name in CASES:
+        assert differences[name]["long float32"] < 2 * rounding(name), name  # two programs round, each by so much
         first, saved = load(tmp_path / name / "hf"), load(tmp_path / name / "again" / "saved")
         models = [dataclasses.replace(c.model, head_dim=c.model.width_of_head) for c in (saved, first)]
         assert models[0] == models[1], name

@@ -19,7 +19,7 @@ from posenc_jax.data.answer_ids import AnswerIds
 from posenc_jax.data.checkpoint_tokenizers import MarianTokenizer, tokenizer_from_bytes
 from posenc_jax.data.errors import DataError
 from posenc_jax.data.text.loading import load as load_data
-from posenc_jax.encodings import parse
+from posenc_jax.encodings import parse, spec
 from posenc_jax.huggingface.checkpoint import load
 from posenc_jax.huggingface.families import FAMILIES
 from posenc_jax.huggingface.safetensors import read_header
@@ -179,6 +179,21 @@ def test_it_is_measured_with_other_positions(imported):
         losses[text] = rows[0]["loss"]
         assert not [line for line in notes.notes if "not recorded" in line]
     assert len(set(losses.values())) == 2
+
+
+def test_a_model_of_images_is_a_run_of_its_text(tmp_path):
+    """In which M-RoPE is RoPE."""
+    source, run = whole(tmp_path / "hf", "qwen2_vl"), tmp_path / "run"
+    config = import_checkpoint(source, run)
+    assert spec(config.posenc) == "mrope(sections=(1, 1, 2), scaling=yarn(factor=8.0, original_length=64))"
+    rope = parse("rope(base=1e6, layout='half', scaling=yarn(factor=8, original_length=64))")
+    with text_runs.small_corpus("own/python-docs", text_runs.letters(24, 4), tmp_path / "data"):
+        losses = [evaluate(run, (16,), *other)[1][0]["loss"] for other in ((), (rope,))]
+    assert losses[0] == losses[1]
+    export_checkpoint(run, tmp_path / "again")
+    assert all(name.startswith("model.") for name in tensors_of(tmp_path / "again"))
+    assert load(tmp_path / "again").model == load(source).model
+    assert json.loads((tmp_path / "again" / "config.json").read_text())["vision_config"]["depth"] == 1
 
 
 # Imported encoders as runs of masked language modelling: measured, drawn, gone on with, written back equal.

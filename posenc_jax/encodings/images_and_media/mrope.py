@@ -22,7 +22,8 @@ class MRoPE(Rotary):
         plane k turns by p_a(k) base^(-2k/D),   a(k) the axis of plane k
 
     (Wang et al. 2024, Qwen2-VL, section 2.1.) Positions ``[#B, S, 3]``: time, row, column, as from `Grid` with a height
-    for films; a text token has the same number three times, and then this is RoPE with the same base and layout.
+    for films; a text token has the same number three times, and then this is RoPE with the same base and layout: plain
+    positions ``[#B, S]`` are those of a text.
 
     Attributes:
       sections: the number of planes per axis, or their shares of all planes, which add up to 1: planes that rounding
@@ -105,6 +106,7 @@ class MRoPE(Rotary):
         ),
     )
     shift_invariant = True
+    reads_text = True
     limits = limited(base=above(0, ": Qwen2-VL has 1e6"))
 
     @property
@@ -231,6 +233,8 @@ class MRoPE(Rotary):
 
     def rotated(self, params: Params, x: Array, positions: Array, length: Array) -> Array:
         head_dim, one = x.shape[-1], self._one
+        if len(positions.shape) == 2:
+            positions = positions[..., None].repeat(self.position_axes, axis=-1)
         if self.still_time:
             positions = positions * np.array([0, 1, 1], positions.dtype)[None, None]
         each = one.turns(head_dim, length, at_least_float32(x))

@@ -90,7 +90,7 @@ class PositionalEncoding(Value):
       random: draws from a key in `map_positions`. redraw: "forward" (one draw per pass) or "layer" (a field where a
         method offers the choice).
       position_axes: None for plain positions ``[#B, S]``, a number A for ``[#B, S, A]``, "any" for both; where a field
-        decides, a property.
+        decides, a property. reads_text: plain positions, too, which then stand for all axes.
     """
 
     name: ClassVar[str]
@@ -117,6 +117,7 @@ class PositionalEncoding(Value):
     by_key_head: ClassVar[bool] = False
     random: ClassVar[bool] = False
     position_axes: ClassVar[int | Literal["any"] | None] = None
+    reads_text: ClassVar[bool] = False
 
     HOOKS: ClassVar[tuple[str, ...]] = (
         "map_positions",

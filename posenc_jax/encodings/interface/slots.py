@@ -79,7 +79,7 @@ def elements(slot: Slot) -> tuple[PositionalEncoding, ...]:
 
 
 def position_axes(slot: Slot) -> int | None:
-    """The number of axes of the positions that a slot takes; None for plain ones.
+    """The number of axes of the positions that a slot takes; None for plain ones, or for those too.
 
     The first encoding that is not indifferent says so: those behind it read what it maps them to.
 
@@ -89,7 +89,7 @@ def position_axes(slot: Slot) -> int | None:
     """
     for element in elements(slot):
         if element.position_axes != "any":
-            return element.position_axes
+            return None if element.reads_text else element.position_axes
         if element.needs_attributes and "map_positions" in element.acts_on:  # attributes in place of positions
             return None
     return None
@@ -250,7 +250,7 @@ def map_slot(
 def check_axes(element: PositionalEncoding, positions: Array) -> None:
     """Refuses positions with other axes than the encoding reads."""
     wanted, axes = element.position_axes, positions.shape[2] if len(positions.shape) == 3 else None
-    if wanted not in ("any", axes):
+    if wanted not in ("any", axes) and not (element.reads_text and axes is None):
 
         def words(n: int | str | None) -> str:
             return "plain positions [batch, length]" if n is None else f"positions of {n} axes [batch, length, {n}]"

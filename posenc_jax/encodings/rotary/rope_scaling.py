@@ -8,7 +8,6 @@ import dataclasses
 import math
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -59,17 +58,8 @@ class RoPEScaling(Value):
             return turns(self.frequencies(base, dim))
         short, long = (turns(self.frequencies(base, dim, self.switches_above + step)) for step in (0, 1))
         is_long = (by_token(jnp.asarray(length)) > self.switches_above)[..., None]
-        return _where(is_long, long, short)
-
-
-def _where(condition: Array, chosen: Turns, otherwise: Turns) -> Turns:
-    """Integers, so that both choices stay exact."""
-
-    def by_row(x: Array, dtype: Any) -> jax.Array:
-        return jnp.asarray(x[None, None] if x.ndim == 1 else x, dtype)
-
-    kinds = (np.uint32, np.uint32, at_least_float32(chosen.frequencies, otherwise.frequencies))
-    return Turns(*(jnp.where(condition, by_row(a, d), by_row(b, d)) for a, b, d in zip(chosen, otherwise, kinds)))
+        # Integers, so that both choices stay exact.
+        return Turns(*(jnp.where(is_long, a[None, None], b[None, None]) for a, b in zip(long, short)))
 
 
 # Limits of fields that several scalings have.
@@ -168,7 +158,7 @@ class DynamicNTK(RoPEScaling):
 
     Up to L it is plain RoPE, to the bit. The formula of Hugging Face, whose module also remembers the longest length
     that it has seen and has one for a batch; here a sequence's own length decides. Frequencies of length > L are
-    traced, in at least float32: right to about 5e-7 of their size, with exact phases from there on.
+    traced, in at least float32: right to about 5e-8 radians per position, with exact phases from there on.
 
     Attributes:
       factor: s; the larger it is, the faster the base grows.
@@ -206,19 +196,19 @@ class DynamicNTK(RoPEScaling):
         """
         check_four_dimensions(self, dim)
         beyond = max((length or 0) - self.original_length, 0)
-        return vaswani_frequencies(dim, base) * self._growth(beyond) ** _ntk_exponents(dim)
-
-    def _growth(self, beyond: Any) -> Any:
-        """s l / L - (s - 1) for l = L + beyond."""
-        return 1 + self.factor / self.original_length * beyond
+        growth = 1 + self.factor / self.original_length * beyond  # s l' / L - (s - 1)
+        return vaswani_frequencies(dim, base) * growth ** _ntk_exponents(dim)
 
     def turns(self, base: float, dim: int, length: Array, dtype: Any) -> Turns:
         check_four_dimensions(self, dim)
-        plain, exponents = vaswani_frequencies(dim, base), _ntk_exponents(dim)[None, None]
+        frequencies, exponents = vaswani_frequencies(dim, base)[None, None], _ntk_exponents(dim)[None, None]
         beyond = jnp.maximum(by_token(jnp.asarray(length)) - self.original_length, 0)[..., None]
-        growth = self._growth(beyond.astype(at_least_float32(dtype)))
-        changed = plain[None, None].astype(growth.dtype) * growth ** exponents.astype(growth.dtype)
-        return _where(beyond > 0, turns(changed), turns(plain))
+        growth = self.factor / self.original_length * beyond.astype(at_least_float32(dtype))
+        # What is lost is rounded, not what is left: nothing of the highest frequency, nor of any up to L.
+        lost = turns(-frequencies.astype(growth.dtype) * jnp.expm1(exponents.astype(growth.dtype) * jnp.log1p(growth)))
+        plain = turns(frequencies)
+        high, low = plain.high - lost.high - (plain.low < lost.low), plain.low - lost.low
+        return Turns(high, low, plain.frequencies.astype(growth.dtype) - lost.frequencies)
 
 
 @dataclasses.dataclass(frozen=True)

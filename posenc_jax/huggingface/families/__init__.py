@@ -18,11 +18,11 @@ from posenc_jax.huggingface.families import (
 from posenc_jax.huggingface.family import Family
 
 _ALL = (
-    *(llama.FAMILY, llama.MISTRAL, llama.QWEN2, llama.QWEN3, llama.PHI, llama.PHI3),
+    *(llama.FAMILY, llama.MISTRAL, llama.QWEN2, llama.QWEN2_VL, llama.QWEN3, llama.PHI, llama.PHI3),
     *(llama.GEMMA, gemma2.FAMILY, gemma2.GEMMA3, llama.OLMO2, llama.OLMO3, llama.SMOLLM3),
     *(llama.STABLELM, llama.STARCODER2, llama.COHERE, llama.GLM4),
     *(gpt2.FAMILY, gpt2.GPT_NEO, gpt_neox.FAMILY, gptj.FAMILY, opt.FAMILY),
-    *(gpt_neox.BLOOM, mpt.FAMILY),
+    *(gpt_neox.FALCON, gpt_neox.BLOOM, mpt.FAMILY),
     *(bert.FAMILY, bert.ROBERTA, modernbert.FAMILY, deberta_v2.FAMILY),
     *(t5.FAMILY, t5.MT5, t5.UMT5, marian.FAMILY),
 )

@@ -14,9 +14,7 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("use_bidirectional_attention", None, False)
     return {
         **config.sizes(),
-        "num_kv_heads": config.whole("num_key_value_heads", 4),
-        "head_dim": config.whole("head_dim", 256),
-        "mlp_dim": config.whole("intermediate_size"),
+        **llama.heads(config, 4, 256),
         "norm": "sandwich",
         "norm_type": "rms_offset",
         "norm_epsilon": config.number("rms_norm_eps", 1e-6),

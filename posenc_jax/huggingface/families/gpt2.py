@@ -14,13 +14,8 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("scale_attn_weights", True)
     config.refuse_unless("scale_attn_by_inverse_layer_idx", False)
     config.refuse_unless("add_cross_attention", False)
-    return {
-        **config.sizes(),
-        "mlp_dim": config.whole("n_inner", None),
-        "activation": config.activation("activation_function", "gelu_new"),
-        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
-        "tie_output": config.flag("tie_word_embeddings", True),
-    }
+    plain = config.without_gate("layer_norm_epsilon", "activation_function", "gelu_new", tied=True)
+    return {**plain, "mlp_dim": config.whole("n_inner", None)}
 
 
 _OUTSIDE = (
@@ -56,15 +51,11 @@ FAMILY = Family(
 
 def _settings_of_gpt_neo(config: Settings) -> dict:
     return {
-        **config.sizes(),
+        **config.without_gate("layer_norm_epsilon", "activation_function", "gelu_new", tied=True),
         "mlp_dim": config.whole("intermediate_size", None),
-        "activation": config.activation("activation_function", "gelu_new"),
-        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
-        "tie_output": config.flag("tie_word_embeddings", True),
         "divide_logits": False,
         "attention_bias": False,
         "attention_output_bias": True,
-        "output_bias": False,
     }
 
 

@@ -3,18 +3,17 @@ head is rotated, and queries, keys and values stand by head in one matrix (https
 transformers ``models/gpt_neox/modeling_gpt_neox.py``).
 """
 
+import dataclasses
+
 from posenc_jax.huggingface.family import Family, Settings
 from posenc_jax.huggingface.names import BY_HEAD, QKV, NameRule, each_layer, linear, norm
 
 
 def settings(config: Settings) -> dict:
     return {
-        **config.sizes(),
+        **config.without_gate("layer_norm_eps", "hidden_act", "gelu", tied=False),
         "mlp_dim": config.whole("intermediate_size"),
-        "norm_epsilon": config.number("layer_norm_eps", 1e-5),
         "parallel": "two_norms" if config.flag("use_parallel_residual", True) else None,
-        "activation": config.activation("hidden_act", "gelu"),
-        "tie_output": config.flag("tie_word_embeddings", False),
         "attention_bias": config.flag("attention_bias", True),
     }
 
@@ -78,4 +77,35 @@ BLOOM = Family(
     tied={"lm_head.weight": "transformer.word_embeddings.weight"},
     left_out="transformer.",
     max_length=2048,
+)
+
+
+def _settings_of_falcon(config: Settings) -> dict:
+    config.refuse_unless("alibi", False, None)
+    grouped, biases = config.flag("new_decoder_architecture", False), config.flag("bias", False)
+    own_norms = grouped and config.whole("num_ln_in_parallel_attn", 2) == 2
+    beside = grouped or config.flag("parallel_attn", True)
+    one_key = not grouped and config.flag("multi_query", True)
+    return {
+        **config.without_gate("layer_norm_epsilon", "activation", "gelu", tied=True),
+        "num_kv_heads": 1 if one_key else config.whole("num_kv_heads", None) if grouped else None,
+        "mlp_dim": config.whole("ffn_hidden_size", None),
+        "parallel": "two_norms" if own_norms else "one_norm" if beside else None,
+        "attention_bias": biases,
+        "mlp_bias": biases,
+    }
+
+
+# BLOOM's names, rotated heads: the layouts of 7B, of 40B and 180B, and of 11B (https://arxiv.org/abs/2311.16867;
+# ``models/falcon/modeling_falcon.py``). Not read: ALiBi (Falcon-RW), which transformers rounds to bfloat16.
+FALCON = dataclasses.replace(
+    BLOOM,
+    name="falcon",
+    architecture="FalconForCausalLM",
+    title="Falcon",
+    settings=_settings_of_falcon,
+    renamed=lambda model: (
+        {"input_layernorm": "ln_attn", "post_attention_layernorm": "ln_mlp"} if model.parallel == "two_norms" else {}
+    ),
+    ignored=(r"(transformer\.)?h\.\d+\.self_attention\.rotary_emb\.inv_freq",),
 )

@@ -8,12 +8,9 @@ from posenc_jax.huggingface.names import NameRule, attention, each_layer, linear
 
 def settings(config: Settings) -> dict:
     return {
-        **config.sizes(),
+        **config.without_gate("layer_norm_epsilon", "activation_function", "gelu_new", tied=False),
         "mlp_dim": config.whole("n_inner", None),
-        "norm_epsilon": config.number("layer_norm_epsilon", 1e-5),
         "parallel": "one_norm",
-        "activation": config.activation("activation_function", "gelu_new"),
-        "tie_output": config.flag("tie_word_embeddings", False),
         "output_bias": True,
         "attention_bias": False,
     }

@@ -17,15 +17,22 @@ def settings(config: Settings) -> dict:
     config.refuse_unless("hidden_act", "silu")
     return {
         **config.sizes(),
-        "num_kv_heads": config.whole("num_key_value_heads", None),
-        "head_dim": config.whole("head_dim", None),
-        "mlp_dim": config.whole("intermediate_size"),
+        **heads(config),
         "norm_type": "rms",
         "norm_epsilon": config.number("rms_norm_eps", 1e-6),
         "activation": "swiglu",
         "tie_output": config.flag("tie_word_embeddings", False),
         "attention_bias": config.flag("attention_bias", False),
         "mlp_bias": config.flag("mlp_bias", False),
+    }
+
+
+def heads(config: Settings, key_heads: int | None = None, width: int | None = None) -> dict:
+    """The width of the feed-forward layer, and of heads, and the number of those of keys, with their defaults."""
+    return {
+        "num_kv_heads": config.whole("num_key_value_heads", key_heads),
+        "head_dim": config.whole("head_dim", width),
+        "mlp_dim": config.whole("intermediate_size"),
     }
 
 
@@ -85,6 +92,25 @@ QWEN2 = _like_llama(
         "attention_output_bias": False,
         "mlp_bias": False,
     },
+)
+
+# The text model of Qwen2-VL: Qwen 2 with M-RoPE, which has one number for all three axes in text
+# (https://arxiv.org/abs/2409.12191; ``models/qwen2_vl/modeling_qwen2_vl.py``).
+QWEN2_VL = dataclasses.replace(
+    QWEN2,
+    name="qwen2_vl",
+    architecture="Qwen2VLForConditionalGeneration",
+    title="Qwen2-VL (text)",
+    settings=lambda config: (
+        QWEN2.settings(config)
+        | {
+            "num_kv_heads": config.whole("num_key_value_heads", 8),
+            "head_dim": None,
+            "norm_epsilon": config.number("rms_norm_eps", 1e-5),
+        }
+    ),
+    spellings={"model.language_model.": "model."},
+    ignored=(*FAMILY.ignored, r"(model\.)?visual\..*"),
 )
 
 NORMS = layer(
@@ -170,9 +196,7 @@ def _settings_of_gemma(config: Settings) -> dict:
     config.refuse_unless("hidden_act", "gelu_pytorch_tanh", "gelu")
     return {
         **config.sizes(),
-        "num_kv_heads": config.whole("num_key_value_heads", 16),
-        "head_dim": config.whole("head_dim", 256),
-        "mlp_dim": config.whole("intermediate_size"),
+        **heads(config, 16, 256),
         "norm_type": "rms_offset",
         "norm_epsilon": config.number("rms_norm_eps", 1e-6),
         "activation": "geglu" if config.values.get("hidden_act") == "gelu" else "geglu_tanh",
@@ -263,16 +287,10 @@ GLM4 = _like_llama(
 def _settings_of_starcoder2(config: Settings) -> dict:
     biases = config.flag("use_bias", True)
     return {
-        **config.sizes(),
-        "num_kv_heads": config.whole("num_key_value_heads", 2),
-        "head_dim": config.whole("head_dim", None),
-        "mlp_dim": config.whole("intermediate_size"),
-        "norm_epsilon": config.number("norm_epsilon", 1e-5),
-        "activation": config.activation("hidden_act", "gelu_pytorch_tanh"),
-        "tie_output": config.flag("tie_word_embeddings", True),
+        **config.without_gate("norm_epsilon", "hidden_act", "gelu_pytorch_tanh", tied=True),
+        **heads(config, 2),
         "attention_bias": biases,
         "mlp_bias": biases,
-        "output_bias": False,
     }
 
 
@@ -300,14 +318,9 @@ STARCODER2 = dataclasses.replace(
 def _settings_of_phi(config: Settings) -> dict:
     config.refuse_unless("qk_layernorm", False)
     return {
-        **config.sizes(),
-        "num_kv_heads": config.whole("num_key_value_heads", None),
-        "head_dim": config.whole("head_dim", None),
-        "mlp_dim": config.whole("intermediate_size"),
-        "norm_epsilon": config.number("layer_norm_eps", 1e-5),
+        **config.without_gate("layer_norm_eps", "hidden_act", "gelu_new", tied=False),
+        **heads(config),
         "parallel": "one_norm",
-        "activation": config.activation("hidden_act", "gelu_new"),
-        "tie_output": config.flag("tie_word_embeddings", False),
         "output_bias": True,
     }
 

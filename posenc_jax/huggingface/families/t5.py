@@ -68,8 +68,7 @@ def _stack(name: str, feed_forward: int, *rows: tuple[NameRule, ...]) -> tuple[N
         *rows,
         norm(f"layer.{feed_forward}.layer_norm", "mlp_norm"),
         linear(f"{inner}.wi_0", "mlp.gate"),
-        linear(f"{inner}.wi_1", "mlp.hidden", gated=True),
-        linear(f"{inner}.wi", "mlp.hidden", gated=False),
+        linear(f"{inner}.wi", "mlp.hidden"),
         linear(f"{inner}.wo", "mlp.output"),
     )
 
@@ -103,6 +102,7 @@ FAMILY = Family(
         ),
     ),
     tied={name: "shared.weight" for name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight")},
+    renamed=lambda model: {".wi.": ".wi_1."} if "glu" in model.activation else {},
     head="lm_head.weight",
     ignored=(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight",),
     max_length=512,
