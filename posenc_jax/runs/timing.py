@@ -14,11 +14,16 @@ from posenc_jax.training.operations import Work
 
 @dataclasses.dataclass
 class Meter:
-    """The work of one phase and its time, compiling apart."""
+    """The work of one phase and its time, compiling apart.
+
+    Attributes:
+      cpu_seconds: processor time of all threads of this process.
+    """
 
     work: Work = dataclasses.field(default_factory=Work)
     steps: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
 
     def add(self, work: Work, steps: int = 0) -> None:
         """Counts work that is done, or under way."""
@@ -69,17 +74,17 @@ class Timings:
         """A meter of what is inside but for phases in it, whose row is written at the end, also by a signal or an
         error.
         """
-        meter, begun = Meter(), time.perf_counter()
+        meter, begun = Meter(), _clocks()
         self._open.append(meter)
         try:
             yield meter
         finally:
             self._open.pop()
-            passed = time.perf_counter() - begun
-            self._elsewhere(passed)
-            meter.seconds += passed
+            self._elsewhere(begun, meter)
             if meter.work != Work():
-                self._keep(meter.row(name, len(self._group.replicas), self._devices, self._plan.peak))
+                row = meter.row(name, len(self._group.replicas), self._devices, self._plan.peak)
+                on_cpu = self._plan.target.devices.on_cpu
+                self._keep(row | {"cpu_seconds": round(meter.cpu_seconds, 6) if on_cpu else None})
 
     def compiled(self, title: str, seconds: float) -> None:
         """Writes what compiling a program has taken, in whatever thread."""
@@ -88,17 +93,24 @@ class Timings:
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """A context whose time no phase counts."""
-        begun = time.perf_counter()
+        begun = _clocks()
         yield
-        self._elsewhere(time.perf_counter() - begun)
+        self._elsewhere(begun, Meter())
 
-    def _elsewhere(self, seconds: float) -> None:
-        if self._open:
-            self._open[-1].seconds -= seconds
+    def _elsewhere(self, begun: tuple[float, float], own: Meter) -> None:
+        """Counts the time since ``begun`` for a meter, and not for the phase around it."""
+        passed = [after - before for after, before in zip(_clocks(), begun, strict=True)]
+        for meter, sign in [(own, 1), *((outer, -1) for outer in self._open[-1:])]:
+            meter.seconds += sign * passed[0]
+            meter.cpu_seconds += sign * passed[1]
 
     def _keep(self, row: dict[str, Any]) -> None:
         of = {"config_hash": self._group.config_hash}
         append_rows(self._group.directory / "timing.jsonl", [{**row, **of, "time": time.time()}])
+
+
+def _clocks() -> tuple[float, float]:
+    return time.perf_counter(), time.process_time()
 
 
 def _rounded(value: float) -> float:

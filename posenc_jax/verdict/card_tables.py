@@ -94,7 +94,7 @@ def table(card: Card, *, brief: bool = False) -> TextTable:
 def _row(card: Card, found: Finding, brief: bool) -> tuple[str, ...]:
     kind = card.kinds[found.table]
     ours, theirs = (card.measured[label][found.table] for label in (found.label, found.baseline))
-    ratio, extra = time_ratio(ours, theirs), ours.num_parameters - theirs.num_parameters
+    time, extra = time_ratio(ours, theirs), ours.num_parameters - theirs.num_parameters
     least = found.comparison.detectable
     return (
         *(() if len(card.labels) == 1 else (found.label,)),
@@ -106,7 +106,7 @@ def _row(card: Card, found: Finding, brief: bool) -> tuple[str, ...]:
         effect(found, kind),
         NONE if found.p is None else p_value(found.p) + _later(card, found) * (not brief),
         NONE if least is None or math.isinf(least) else kind.show(kind.outer(least)),
-        NONE if ratio is None else f"×{ratio:.2f}",
+        NONE if time is None else f"×{time[0]:.2f}",
         f"{extra:+,}" if extra else "0",
     )
 

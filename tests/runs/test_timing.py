@@ -84,8 +84,8 @@ def test_the_part_of_the_peak_is_of_all_devices():
 
 
 def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, monkeypatch):
-    clock = itertools.count()  # a second from each reading to the next
-    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
+    for clock, second in (("perf_counter", 1.0), ("process_time", 0.25)):  # that pass from each reading to the next
+        monkeypatch.setattr(timing.time, clock, itertools.count(0.0, second).__next__)
     timings = Timings(Group(tmp_path, ((0, 1e-3),), 1, "0123abcd"), plan_of(CONFIG, target_here()), devices=1)
     with timings.phase("train") as outer:
         outer.add(Work(1, 1))
@@ -94,6 +94,8 @@ def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, mon
         with timings.phase("validate") as inner:
             inner.add(Work(1, 1))
     assert (outer.seconds, inner.seconds) == (5 - 1 - 1, 1)
+    assert (outer.cpu_seconds, inner.cpu_seconds) == (0.75, 0.25)
+    assert [row["cpu_seconds"] for row in rows(tmp_path / "timing.jsonl")] == [0.25, 0.75]
 
 
 # Nothing waits in the loop that need not: metrics are read a call late, and the disk is waited for at checkpoints.
