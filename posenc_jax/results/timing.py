@@ -19,8 +19,8 @@ PHASES = ("train", "validate", "evaluate", "decode")
 @dataclasses.dataclass(frozen=True)
 class PhaseTiming:
     """One phase of all groups of a cell, excluding compilation. ``at_peak``: the seconds that its operations take at
-    the peak of its devices, None where nobody knows that. ``per_step``: the seconds per step of one replica in each
-    group that says them, processor time on CPUs, which other processes hardly change.
+    the peak of its devices, None where nobody knows that. ``per_step``: ``step_seconds`` of the groups that
+    have them.
     """
 
     seconds: float
@@ -101,12 +101,11 @@ def _sum(rows: list[Json]) -> PhaseTiming:
     at_peak = None
     if None not in peaks:
         at_peak = sum(row["operations"] / peak for row, peak in zip(rows, peaks, strict=True))
-    timed = [row for row in rows if row["steps"] and "cpu_seconds" in row]
     return PhaseTiming(
         sum(row["seconds"] for row in rows),
         sum(row["steps"] for row in rows),
         sum(row["tokens"] for row in rows),
         sum(row["operations"] for row in rows),
         at_peak,
-        tuple((row["cpu_seconds"] or row["seconds"]) / (row["steps"] * row["replicas"]) for row in timed),
+        tuple(row["step_seconds"] for row in rows if row.get("step_seconds")),
     )

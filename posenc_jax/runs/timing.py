@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import itertools
+import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from posenc_jax.runs.directory import Group
@@ -17,18 +19,27 @@ class Meter:
     """The work of one phase and its time, compiling apart.
 
     Attributes:
-      cpu_seconds: processor time of all threads of this process.
+      clock: whose times between calls compare arms: that of the processor on CPUs, which other processes hardly change.
+      calls: its reading at each call.
     """
 
     work: Work = dataclasses.field(default_factory=Work)
     steps: int = 0
     seconds: float = 0.0
-    cpu_seconds: float = 0.0
+    clock: Callable[[], float] = time.perf_counter
+    calls: list[float] = dataclasses.field(default_factory=list)
 
     def add(self, work: Work, steps: int = 0) -> None:
         """Counts work that is done, or under way."""
         self.work += work
         self.steps += steps
+        self.calls.append(self.clock())
+
+    @property
+    def step_seconds(self) -> float | None:
+        """The median of calls, which what compiles or validates beside some of them does not change; None of one."""
+        took = [after - before for before, after in itertools.pairwise(self.calls)]
+        return statistics.median(took) * len(self.calls) / self.steps if took and self.steps else None
 
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
         """The row of a phase.
@@ -74,17 +85,20 @@ class Timings:
         """A meter of what is inside but for phases in it, whose row is written at the end, also by a signal or an
         error.
         """
-        meter, begun = Meter(), _clocks()
+        on_cpu = self._plan.target.devices.on_cpu
+        meter, begun = Meter(clock=time.process_time if on_cpu else time.perf_counter), time.perf_counter()
         self._open.append(meter)
         try:
             yield meter
         finally:
             self._open.pop()
-            self._elsewhere(begun, meter)
+            passed = time.perf_counter() - begun
+            self._elsewhere(passed)
+            meter.seconds += passed
             if meter.work != Work():
+                step = meter.step_seconds and _rounded(meter.step_seconds / self._group.size)
                 row = meter.row(name, len(self._group.replicas), self._devices, self._plan.peak)
-                on_cpu = self._plan.target.devices.on_cpu
-                self._keep(row | {"cpu_seconds": round(meter.cpu_seconds, 6) if on_cpu else None})
+                self._keep({**row, "step_seconds": step})
 
     def compiled(self, title: str, seconds: float) -> None:
         """Writes what compiling a program has taken, in whatever thread."""
@@ -93,24 +107,17 @@ class Timings:
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
         """A context whose time no phase counts."""
-        begun = _clocks()
+        begun = time.perf_counter()
         yield
-        self._elsewhere(begun, Meter())
+        self._elsewhere(time.perf_counter() - begun)
 
-    def _elsewhere(self, begun: tuple[float, float], own: Meter) -> None:
-        """Counts the time since ``begun`` for a meter, and not for the phase around it."""
-        passed = [after - before for after, before in zip(_clocks(), begun, strict=True)]
-        for meter, sign in [(own, 1), *((outer, -1) for outer in self._open[-1:])]:
-            meter.seconds += sign * passed[0]
-            meter.cpu_seconds += sign * passed[1]
+    def _elsewhere(self, seconds: float) -> None:
+        if self._open:
+            self._open[-1].seconds -= seconds
 
     def _keep(self, row: dict[str, Any]) -> None:
         of = {"config_hash": self._group.config_hash}
         append_rows(self._group.directory / "timing.jsonl", [{**row, **of, "time": time.time()}])
-
-
-def _clocks() -> tuple[float, float]:
-    return time.perf_counter(), time.process_time()
 
 
 def _rounded(value: float) -> float:

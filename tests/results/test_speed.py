@@ -19,7 +19,7 @@ PLAN = {"operations_per_step": 10, "memory_bytes": 20, "seconds": {"train": 90.0
 
 
 def phase(name, seconds, **changes):
-    row = {"phase": name, "seconds": seconds, "steps": 60, "tokens": 1200, "operations": 6000, "replicas": 2}
+    row = {"phase": name, "seconds": seconds, "steps": 60, "tokens": 1200, "operations": 6000}
     return row | {"peak_flops_per_second": 1000.0} | changes
 
 
@@ -31,24 +31,16 @@ def write(directory, *rows, group=0):
 
 
 def test_groups_are_added_up(tmp_path):
-    write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, phase("train", 20.0))
+    slow, quick = (phase("train", 20.0, step_seconds=own) for own in (0.1, 0.075))
+    write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, slow, quick)
     more = {"program": "train", "compile_seconds": 2.5}
     write(tmp_path, more, phase("train", 40.0), phase("validate", 1.0, steps=0), phase("evaluate again", 7.0), group=1)
     found, _ = read_timing(tmp_path)
     assert found.planned == {"train": 90.0}
-    assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0)
-    assert found.measured["train"].mfu == pytest.approx(0.2)
+    assert found.measured["train"] == PhaseTiming(80.0, 180, 3600, 18_000, 18.0, (0.1, 0.075))
+    assert found.measured["train"].mfu == pytest.approx(0.225)
     assert found.compiling == 11.5
     assert set(found.measured) == {"train", "validate"}
-
-
-@pytest.mark.parametrize(("cpu", "each"), [((12.0, 9.0), (0.1, 0.075)), ((None, None), (1 / 6, 1 / 3))])
-def test_a_step_takes_processor_time_and_that_of_the_wall_on_an_accelerator(tmp_path, cpu, each):
-    for group, seconds in enumerate((20.0, 40.0)):
-        write(tmp_path, phase("train", seconds, cpu_seconds=cpu[group]), group=group)
-    write(tmp_path, phase("train", 90.0), group=2)  # of an earlier version, which did not say the processor's
-    found, _ = read_timing(tmp_path)
-    assert found.measured["train"].per_step == pytest.approx(each)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import in_record, plan_of
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.targets import target as named_target
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.trackers import Tracked
@@ -84,8 +85,8 @@ def test_the_part_of_the_peak_is_of_all_devices():
 
 
 def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, monkeypatch):
-    for clock, second in (("perf_counter", 1.0), ("process_time", 0.25)):  # that pass from each reading to the next
-        monkeypatch.setattr(timing.time, clock, itertools.count(0.0, second).__next__)
+    clock = itertools.count()  # a second from each reading to the next
+    monkeypatch.setattr(timing.time, "perf_counter", lambda: next(clock))
     timings = Timings(Group(tmp_path, ((0, 1e-3),), 1, "0123abcd"), plan_of(CONFIG, target_here()), devices=1)
     with timings.phase("train") as outer:
         outer.add(Work(1, 1))
@@ -94,8 +95,22 @@ def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, mon
         with timings.phase("validate") as inner:
             inner.add(Work(1, 1))
     assert (outer.seconds, inner.seconds) == (5 - 1 - 1, 1)
-    assert (outer.cpu_seconds, inner.cpu_seconds) == (0.75, 0.25)
-    assert [row["cpu_seconds"] for row in rows(tmp_path / "timing.jsonl")] == [0.25, 0.75]
+
+
+@pytest.mark.parametrize(("target", "replicas", "seconds"), [(target_here(), 2, 0.02), (named_target("h100"), 1, 0.4)])
+def test_a_step_has_the_median_time_of_calls_of_the_processor_or_of_the_wall(
+    tmp_path, monkeypatch, target, replicas, seconds
+):
+    """Ten steps a call, in a program of two replicas; the third call shares the processor with a compilation."""
+    for clock, second in (("perf_counter", 4.0), ("process_time", 0.4)):
+        times = iter([second * n for n in (0, 1, 2, 3, 9, 10, 11)])
+        monkeypatch.setattr(timing.time, clock, times.__next__)
+    group = Group(tmp_path, tuple((seed, 1e-3) for seed in range(replicas)), replicas, "0123abcd")
+    with Timings(group, plan_of(CONFIG, target), devices=1).phase("train") as meter:
+        for _ in range(5):
+            meter.add(Work(1, 1), steps=10)
+    (row,) = rows(tmp_path / "timing.jsonl")
+    assert row["step_seconds"] == seconds
 
 
 # Nothing waits in the loop that need not: metrics are read a call late, and the disk is waited for at checkpoints.
