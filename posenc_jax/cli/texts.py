@@ -168,9 +168,11 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
     """Classify a UTF-8 document with a finished run of task "classification": print a line
     `label  probability` for every class, the most probable first. FILE is one of
 
-    - a .json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections
-      that the run reads; any of them may be missing;
-    - a .md or .html file, for a run whose sections have other names: its outermost headings name the sections;
+    - a .json file: an object {"header": ..., "body": ..., "footer": ...} of
+      strings, with the names of the sections that the run reads; any of them
+      may be missing;
+    - a .md or .html file, for a run whose sections have other names: its
+      outermost headings name the sections;
     - any other text file, all of which is the body (or the only section).
 
     A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or
