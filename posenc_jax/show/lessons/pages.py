@@ -17,6 +17,7 @@ _NAMED = {
     "refuted": "**Refuted.**",
     "holds under a condition": "*Only under a condition.*",
     "cannot be told here": "*Cannot be told here.*",
+    "several claims": "*Several claims.*",
 }
 
 
