@@ -143,6 +143,7 @@ def test_a_row_that_lost_seeds_makes_a_hint_of_the_card(card):
     few = dataclasses.replace(last, comparison=last.comparison._replace(pairs=2))
     lost = dataclasses.replace(card, findings=(*card.findings[:-1], few))
     assert (card.needs_more_seeds, lost.needs_more_seeds) == (False, True)
+    assert lost.seeds_needed == 14, "if six of them diverge again"
     assert lost.sentences == (f"{SENTENCE[:-1]} (2 seeds: a hint).",)
 
 
@@ -153,6 +154,7 @@ def test_more_seeds_are_needed_only_where_they_would_do(card):
         return dataclasses.replace(card, findings=(first, *card.findings[1:]))
 
     assert (with_case(12).needs_more_seeds, with_case(None).needs_more_seeds) == (True, False)
+    assert (with_case(12).seeds_needed, with_case(None).seeds_needed) == (12, None)
 
 
 def with_arm(card, **changes):
