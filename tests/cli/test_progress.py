@@ -90,6 +90,10 @@ def test_a_terminal_has_live_lines_but_not_a_command_in_a_notebook(monkeypatch, 
             assert head.rstrip().endswith(r"rsc \x1b[2Jrope, cells")
             assert " 300/300 " in line
             assert line.rstrip().endswith("rsc rope seed 0: train, steps loss 5")
+            reporter.phase("measure rope")
+            console.print(reporter._live.get_renderable())
+            line = console.export_text().splitlines()[-1]
+            assert line.split()[1:] == ["measure", "rope"], "neither a count nor a comma"
     assert ("\x1b[" in screen.written) == live
     assert "a note\n" in screen.written
     assert "rsc rope seed 0: train: 300 steps in 60.0 s (5/s), loss 5\n" in screen.written
