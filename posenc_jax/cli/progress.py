@@ -53,7 +53,7 @@ class TerminalReporter(Reporter):
         self._end()
         self._where = f"cell {number + 1} of {total}"
         if self._live is None:
-            self.note(f"{self._where}: {text}")
+            self.note(f"{self._where}{' (one encoding on one task)' * (number == 0)}: {text}")
         elif self._cells is None:
             self._cells = self._live.add_task(plain(text), total=total, completed=number, text=", cells")
         else:

@@ -48,6 +48,12 @@ def test_a_pipe_gets_a_line_now_and_then_and_one_at_the_end(capsys, clock):
     ]
 
 
+def test_the_first_cell_says_what_a_cell_is(capsys):
+    with TerminalReporter() as reporter:
+        reporter.cell("rsc rope", 0, 3)
+    assert capsys.readouterr().err == "cell 1 of 3 (one encoding on one task): rsc rope\n"
+
+
 def test_a_piece_without_work_says_nothing(capsys, clock):
     with TerminalReporter() as reporter:
         reporter.phase("all done before", total=100, done=100)
