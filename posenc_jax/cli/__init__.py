@@ -137,11 +137,8 @@ def usage() -> str:
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, line in group.items())]
-    lines += [
-        "",
-        "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version, and "
-        "`posenc --completion bash|zsh|fish` a completion script for your shell.",
-    ]
+    more = "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version, and "
+    lines += ["", f"{more}`posenc --completion bash|zsh|fish` a completion script for your shell."]
     indents = (" " * (width + 4) if line.startswith(" ") else "" for line in lines)
     columns = min(screen.columns(), 100)
     return "\n".join(textwrap.fill(line, columns, subsequent_indent=own) for line, own in zip(lines, indents))

@@ -86,10 +86,9 @@ def _listed(lessons: tuple[Lesson, ...]) -> str:
         for n, own in enumerate(lessons, 1)
         for one in own.findings
     ]
-    found = tally()
-    each = ", ".join(f"{verdict} {count}" for verdict, count in found.most_common())
+    each = ", ".join(f"{verdict} {count}" for verdict, count in tally().most_common())
     notes = (
-        f"Claims of these texts: {found.total()} ({each}).",
+        f"Claims of these texts: {tally().total()} ({each}).",
         "`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",
     )
     title, names = "Lessons: the sinusoidal encoding, claim by claim", ("", "lesson", "claim", "verdict", "time")

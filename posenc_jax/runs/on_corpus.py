@@ -80,9 +80,7 @@ def config_on(name: str, target: Target) -> Run:
         table=name,
         task=task,
         posenc=(RoPE(),),
-        evaluation=Evaluation(
-            lengths=tuple(counts), num_examples=EXAMPLES, decoded_examples=64 if task.writes_text else 0
-        ),
+        evaluation=Evaluation(lengths=(*counts,), num_examples=EXAMPLES, decoded_examples=64 * task.writes_text),
         training=Training(
             steps=1,
             batch_size=batches.batch_size,

@@ -65,8 +65,7 @@ def _answer(record: Json) -> str:
     kept = re.fullmatch(r"kept \(([0-9]+)/[0-9]+\)(.*)", record["verdict"])
     if kept is None:
         return f"and its contract: {record['verdict']}"
-    total = len(record["clauses"])
-    return f"passes {kept[1]} of {kept[1]} tests that apply (of {total}): caches, masks, padding and more{kept[2]}"
+    return f"passes all {kept[1]} tests of caches, masks and more that apply, of {len(record['clauses'])}{kept[2]}"
 
 
 def audit_tables(audit: Json) -> list[TextTable]:
