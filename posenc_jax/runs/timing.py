@@ -20,25 +20,25 @@ class Meter:
 
     Attributes:
       clock: whose times between calls compare arms: that of the processor on CPUs, which other processes hardly change.
-      calls: its reading at each call.
+      calls: its reading at each call, None where a program is being compiled in another thread.
     """
 
     work: Work = dataclasses.field(default_factory=Work)
     steps: int = 0
     seconds: float = 0.0
     clock: Callable[[], float] = time.perf_counter
-    calls: list[float] = dataclasses.field(default_factory=list)
+    calls: list[float | None] = dataclasses.field(default_factory=list)
 
-    def add(self, work: Work, steps: int = 0) -> None:
+    def add(self, work: Work, steps: int = 0, *, alone: bool = True) -> None:
         """Counts work that is done, or under way."""
         self.work += work
         self.steps += steps
-        self.calls.append(self.clock())
+        self.calls.append(self.clock() if alone else None)
 
     @property
     def step_seconds(self) -> float | None:
-        """The median of calls, which what compiles or validates beside some of them does not change; None of one."""
-        took = [after - before for before, after in itertools.pairwise(self.calls)]
+        """The median of calls, which a validation after some of them does not change; None of one."""
+        took = [b - a for a, b in itertools.pairwise(self.calls) if a is not None and b is not None]
         return statistics.median(took) * len(self.calls) / self.steps if took and self.steps else None
 
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
