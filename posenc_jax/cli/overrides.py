@@ -55,7 +55,7 @@ def override(run: Run, arguments: Sequence[str], command: str, config_file: str)
 
 
 _ABOUT = (
-    'Your own classes are values too, as in --task "mine.py:Mine(max_length=8)".\n\n'  # tyro wraps no line of it
+    'Your own classes: --task "mine.py:Mine(max_length=8)" --metrics mine.py:TopK.\n\n'  # tyro wraps no line of it
     "Defaults: those of "
 )
 
