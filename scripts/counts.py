@@ -12,7 +12,7 @@ from posenc_jax.data.text import TEXT_TASKS
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.golden.rope import check as rope
 from posenc_jax.golden.sequences import check
-from posenc_jax.show.lessons import LESSONS
+from posenc_jax.show.lessons import LESSONS, tally
 
 ROOT = Path(__file__).resolve().parent.parent
 GOLDEN = ROOT / "posenc_jax" / "golden" / "encodings-v1.json"
@@ -58,7 +58,7 @@ def counts() -> dict[str, int]:
     methods = [(family, method) for family, rows in CATALOGUE.items() for method in rows]
     published = [method for family, method in methods if family != "designs"]
     sources = {method.link for method in published}
-    verdicts = [one.verdict for lesson in LESSONS[:-1] for one in lesson.findings]  # the last is about the others
+    verdicts = tally()
     papers = sum(link.startswith(("arXiv:", "https://papers.")) for link in sources)
     return {
         "rows": len(methods),
@@ -75,11 +75,11 @@ def counts() -> dict[str, int]:
         "models": len(rope.models()),
         "configs": len(rope.rows()),
         "lessons": len(LESSONS),
-        "claims": len(verdicts),
-        "confirmed": verdicts.count("confirmed"),
-        "refuted": verdicts.count("refuted"),
-        "conditional": verdicts.count("holds under a condition"),
-        "open": verdicts.count("cannot be told here"),
+        "claims": verdicts.total(),
+        "confirmed": verdicts["confirmed"],
+        "refuted": verdicts["refuted"],
+        "conditional": verdicts["holds under a condition"],
+        "open": verdicts["cannot be told here"],
     }
 
 

@@ -5,6 +5,7 @@ import io
 import os
 import signal
 import sys
+import textwrap
 from types import FrameType
 from typing import NoReturn
 
@@ -65,14 +66,14 @@ _STOPPED = "posenc: stopped"
 _STOPPING = "posenc: stopping when the program that runs is done; a second signal ends it at once"
 FIRST = """A laboratory for positional encodings in Transformers. Six things to do:
 
-  posenc lesson                    learn what an encoding is, in steps of a few seconds
+  posenc lesson                    learn what an encoding is, in short steps
   posenc demo                      compare four encodings, in about two minutes
   posenc list                      list the encodings and tasks
-  posenc ablate configs/demo.py    run the comparison in a config; --help lists what you can change
+  posenc ablate configs/demo.py    run the comparison in a config file
   posenc show rope alibi           see what encodings do, in pictures
-  posenc new encoding my_window    start your own encoding; posenc verdict judges it against RoPE
+  posenc new encoding my_window    start your own, for `posenc verdict` to judge
 
-`posenc --help` lists all commands; `posenc doctor` reports what this machine has and lacks."""
+`posenc --help` lists all commands; `posenc doctor` shows what is installed."""
 
 
 def console() -> NoReturn:
@@ -136,8 +137,11 @@ def usage() -> str:
     lines = ["usage: posenc COMMAND ...", "", "A laboratory for positional encodings in Transformers."]
     for title, group in GROUPS.items():
         lines += ["", f"{title}:", *(f"  {name:<{width}}  {line}" for name, line in group.items())]
-    more = "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version, and\n"
-    return "\n".join([*lines, "", f"{more}`posenc --completion bash|zsh|fish` a completion script for your shell."])
+    more = "`posenc COMMAND --help` shows its options and examples; `posenc --version` shows the version, and "
+    lines += ["", f"{more}`posenc --completion bash|zsh|fish` a completion script for your shell."]
+    indents = (" " * (width + 4) if line.startswith(" ") else "" for line in lines)
+    columns = min(screen.columns(), 100)
+    return "\n".join(textwrap.fill(line, columns, subsequent_indent=own) for line, own in zip(lines, indents))
 
 
 def _end(number: int, frame: FrameType | None) -> None:

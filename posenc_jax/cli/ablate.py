@@ -46,8 +46,8 @@ def _ablate(
           run two seeds, into another directory
       posenc ablate --on own/plays --posenc nope alibi t5
           compare encodings on your own texts
-      posenc ablate configs/copy_rope.py --sweep rope.base=1e2,1e4 model.d_model=32,64
-          four cells: each base with each width
+      posenc ablate configs/copy_rope.py --sweep rope.base=1e2,1e3,1e4
+          three cells, one for each base
     """
     spread.check()
     if spread.executor == "slurm":

@@ -31,10 +31,10 @@ def _audit(
     no_timing: bool = False,
     all: bool = False,
 ) -> int:
-    """Say whether encodings keep the contract, a line for each. With --all, and of every row of the catalogue, where
-    none is named, print tables of what was measured with a legend, as Markdown if the output is not a terminal: the
-    contract's clauses, invariance to shifts, distances and aliases of positions, causality, decoding, packing and
-    padding, behaviour beyond max_len, parameters, memory and time.
+    """Say whether encodings keep the contract, what models rely on, a line for each. With --all, and of every row of
+    the catalogue, where none is named, print tables of what was measured with a legend, as Markdown if the output is
+    not a terminal: the contract's clauses, invariance to shifts, distances and aliases of positions, causality,
+    decoding, packing and padding, behaviour beyond max_len, parameters, memory and time.
 
     Args:
       encodings: a catalogue name or a spec
@@ -45,7 +45,7 @@ def _audit(
 
     Examples:
       posenc audit rope
-          does it keep the contract?
+          are caches, masks, padding right with it?
       posenc audit "fox|rope(base=5e5)" YaRN --all --no-timing
           all measurements of several encodings, without timing
     """

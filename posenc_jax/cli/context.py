@@ -53,7 +53,7 @@ def _context(
     Examples:
       posenc context RUN --text book.txt --lengths 1x 2x --change none ntk yarn
           compare changes at 1 and 2 times the trained length
-      posenc context RUN --change none "yarn(2)" --text book.txt --measure perplexity
+      posenc context RUN --change none "yarn(2)" --text new.txt --measure perplexity
           read your own text
       posenc context RUN --text book.txt --change none nope --recalibrate 100
           drop positions, and train for 100 more steps

@@ -83,11 +83,11 @@ def add(name: str, options: Added) -> None:
       name: name of the corpus, used as --data.name own/NAME
 
     Examples:
-      posenc data add plays --text hamlet.txt othello.txt --validation macbeth.txt --test lear.txt
+      posenc data add plays --text hamlet.txt othello.txt --test macbeth.txt
           add your own texts
       posenc data add chat --jsonl chat.jsonl --source question --target answer
           add pairs
-      posenc data add papers --jsonl papers.jsonl --field title abstract method --label area
+      posenc data add papers --jsonl papers.jsonl --field title text --label area
           add documents in sections
       posenc data add reviews --folder reviews/
           add texts with classes: reviews/good/1.txt, reviews/bad/7.txt, ...

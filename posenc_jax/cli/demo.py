@@ -32,6 +32,8 @@ def _demo(*, overrides: Overrides, directory: Annotated[Path, "DIR"] = DIRECTORY
     """
     if overrides.help:
         return 0
+    if not overrides.left:
+        tell("Task rsc: to copy one token as often as it is repeated, trained on 2 to 8 times. nope: no positions.")
     code = ablate.main([CONFIG, "--directory", str(directory), *overrides.left])
     if code == 0 and not overrides.left:
         show(_beside_the_committed(directory))
@@ -60,7 +62,7 @@ def _beside_the_committed(directory: Path) -> str:
         if (there := seeds.get(cell.label))  # a configs/demo.py of this folder may have others
     )
     notes = (
-        f"Here: {environment()['cpu']}. Committed: {committed['environment']['cpu']}.",
+        f"Here: {environment()['cpu']}. Committed, as in the README: {committed['environment']['cpu']}.",
         "The same kind of processor and the same versions give the same bits; on another, a seed has moved by 0.16.",
     )
     return text(TextTable("Unseen lengths", ("encoding", "here", "committed"), "lll", entries, notes), columns())

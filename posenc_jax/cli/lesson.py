@@ -79,13 +79,18 @@ def _draw(lesson: Lesson, folder: Path) -> int:
 
 def _listed(lessons: tuple[Lesson, ...]) -> str:
     from posenc_jax.drawing.text_table import TextTable, text
+    from posenc_jax.show.lessons import tally
 
     entries = [
         (str(n), own.name, one.claim, one.verdict, f"{own.seconds} s")
         for n, own in enumerate(lessons, 1)
         for one in own.findings
     ]
-    notes = ("`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",)
+    each = ", ".join(f"{verdict} {count}" for verdict, count in tally().most_common())
+    notes = (
+        f"Claims of these texts: {tally().total()} ({each}).",
+        "`posenc lesson 1` runs the first lesson. What took minutes or an hour of training is quoted.",
+    )
     title, names = "Lessons: the sinusoidal encoding, claim by claim", ("", "lesson", "claim", "verdict", "time")
     page = importlib.resources.files("posenc_jax.show.lessons") / "README.md"
     sources = page.read_text(encoding="utf-8").split("\n\n")[1]

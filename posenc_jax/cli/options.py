@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from posenc_jax.cli.errors import Parser, UsageError, as_path, guarded
-from posenc_jax.cli.screen import show
+from posenc_jax.cli.screen import columns, show
 
 Command = Callable[[list[str]], int]
 
@@ -80,7 +80,7 @@ def commands(
             known = f"{', '.join(inner)}: `posenc {name} --help` shows their options"
             raise UsageError(f"posenc {name} needs one of {known}")
         helps = [_parser(work, f"{name} {word}").format_help() for word, work in inner.items()]
-        show("\n\n".join([f"usage: posenc {name} {'|'.join(inner)} ...", textwrap.fill(about, 100), *helps]), end="")
+        show("\n\n".join([f"usage: posenc {name} {'|'.join(inner)} ...", _filled(about), *helps]), end="")
 
     def main(arguments: list[str]) -> int:
         if arguments and arguments[0] in inner:
@@ -97,15 +97,19 @@ def sections(owner: Any) -> tuple[str, str, str]:
     return about, entries, rest
 
 
+def _filled(text: str) -> str:
+    return textwrap.fill(text, min(columns(), 100))
+
+
 def _parser(work: Callable[..., Any], name: str) -> Parser:
     text, entries, examples = sections(work)
-    filled = (part if re.search("^ ", part, re.MULTILINE) else textwrap.fill(part, 100) for part in text.split("\n\n"))
+    filled = (part if re.search("^ ", part, re.MULTILINE) else _filled(part) for part in text.split("\n\n"))
     own: dict[str, Any] = {"add_help": False, "allow_abbrev": False} if _overrides(work) else {}
     parser = Parser(
         f"posenc {name}", description="\n\n".join(filled), epilog=examples and f"examples:\n{examples}", **own
     )
     _add(parser, work, entries)
-    parser.usage = f"{parser.format_usage().strip().removeprefix('usage: ')} [overrides]" if own else None
+    parser.usage = f"{parser.format_usage().strip().removeprefix('usage: ')}\n       [overrides]" if own else None
     return parser
 
 

@@ -50,13 +50,13 @@ def override(run: Run, arguments: Sequence[str], command: str, config_file: str)
     registry = ConstructorRegistry()
     registry.struct_rule(_value_rule)
     words, program = [_in_full(word) for word in words], f"posenc {command} {config_file or 'CONFIG'}"
-    own = config_file or f"a run of task copying; `posenc {command} CONFIG --help` shows those of CONFIG and its task"
+    own = config_file or "a run of the task copying; with a CONFIG, those of CONFIG"
     return tyro.cli(Run, default=default, args=words, prog=program, description=_ABOUT + own, registry=registry)
 
 
 _ABOUT = (
-    "Encodings, another task (--task) and metrics (--metrics) may be classes in your own files, as in --task "
-    '"mine.py:Mine(max_length=8)". The overrides, with the defaults of '
+    'Your own classes: --task "mine.py:Mine(max_length=8)" --metrics mine.py:TopK.\n\n'  # tyro wraps no line of it
+    "Defaults: those of "
 )
 
 

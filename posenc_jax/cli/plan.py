@@ -67,8 +67,8 @@ def _plan(
 
 def _table(plans: list[Plan], *, cells: bool) -> TextTable:
     target, first = plans[0].target, plans[0]
-    where = f"{target.name}: {target.count} x {target.chip.title}, {_limit(first)}"
-    where += "" if target.devices.on_cpu else " each"
+    named = "" if target.chip.name == "here" else f"{target.name}: "
+    where = f"{named}{target.count} x {target.chip.title}, {_limit(first)}{'' if target.devices.on_cpu else ' each'}"
     names = [f"{plan.run.table} {plan.run.label}" for plan in plans]
     if not cells:
         return TextTable(f"{names[0]} on {where}", ("", "plan"), "ll", tuple(_facts(first).items()), _notes(first))
@@ -84,9 +84,9 @@ def _table(plans: list[Plan], *, cells: bool) -> TextTable:
 def _facts(plan: Plan) -> dict[str, str]:
     layout, (part, largest) = plan.layout, plan.memory.largest
     spares = f", {layout.spares} of them spare" if layout.spares else ""
-    groups = f"{layout.groups} x {layout.size} on {plan.used} of {plan.target.count} devices{spares}"
+    groups = f"in {layout.groups} group{'s' * (layout.groups != 1)} of {layout.size}{spares}"
     return {
-        "replicas": f"{layout.replicas}, {groups} ({layout.mode})",
+        "replicas": f"{layout.replicas}, {groups}, on {plan.used} of {plan.target.count} devices (mode {layout.mode})",
         "parameters": f"{plan.parameters:,}",
         "a step of one replica": f"{count(plan.step.operations, 'FLOP')}, {plan.step.tokens:,} tokens with padding",
         "attention": "; ".join(plan.attention),
@@ -114,7 +114,7 @@ def _notes(plan: Plan) -> tuple[str, ...]:
         "(posenc train --distributed, or --coordinator outside SLURM)."
     )
     return (
-        "Replicas: groups, which run one after the other, x replicas of each.",
+        "A replica is the model of one seed and learning rate; groups of them train one after the other.",
         "Operations: matrix products of the model, including padding and masked pairs, without the work of encodings.",
         "Memory: of one device (on CPU: of the machine), by the formula in training/memory.py, excluding corpora.",
         f"Time: {speed}",

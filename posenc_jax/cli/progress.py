@@ -53,9 +53,9 @@ class TerminalReporter(Reporter):
         self._end()
         self._where = f"cell {number + 1} of {total}"
         if self._live is None:
-            self.note(f"{self._where}: {text}")
+            self.note(f"{self._where}{' (one encoding on one task)' * (number == 0)}: {text}")
         elif self._cells is None:
-            self._cells = self._live.add_task(plain(text), total=total, completed=number, text="cells")
+            self._cells = self._live.add_task(plain(text), total=total, completed=number, text=", cells")
         else:
             self._live.update(self._cells, description=plain(text), completed=number)
 
@@ -65,7 +65,7 @@ class TerminalReporter(Reporter):
         self._work, self._unit, self._total, self._done, self._start = plain(text), unit, total, done, done
         self._begun, self._text, self._logged = None, "", time.monotonic()
         if self._live is not None:
-            line: dict[str, Any] = {"total": total or None, "completed": done, "text": unit * bool(total)}
+            line: dict[str, Any] = {"total": total or None, "completed": done, "text": f", {unit}" * bool(total)}
             self._task = self._live.add_task(self._work, start=False, **line)
 
     def advance(self, amount: int, text: str = "") -> None:
@@ -76,7 +76,7 @@ class TerminalReporter(Reporter):
         self._done, self._text = self._done + amount, plain(text)
         if self._live is not None:
             self._live.start_task(self._task)
-            self._live.update(self._task, advance=amount, text=f"{self._unit} {self._text}")
+            self._live.update(self._task, advance=amount, text=f", {self._unit} {self._text}")
         elif now - self._logged > LOG_EVERY:
             self._logged = now
             self.note(", ".join(filter(None, (self._where, f"{self._work}: {self._so_far(now)}", text))))
@@ -106,10 +106,15 @@ def _live() -> Any:
         return None
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    class Count(MofNCompleteColumn):
+        def render(self, task: Any) -> Any:
+            return super().render(task) if task.total else Text()
 
     console = Console(stderr=True)
-    text = TextColumn("{task.description}, {task.fields[text]}", markup=False)
-    columns = (BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn(), text)
+    text = TextColumn("{task.description}{task.fields[text]}", markup=False)
+    columns = (BarColumn(20), Count(), TimeRemainingColumn(), text)
     progress = Progress(*columns, console=console, transient=True, speed_estimate_period=3600)
     return None if console.is_dumb_terminal else progress
 

@@ -10,9 +10,9 @@ from posenc_jax.encodings.interface.parsing import spec
 
 
 def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
-    """The task's metric, then each of the user's own, one replica a line, by the lengths that were measured, and in
-    range where replicas have a "validation". Of a metric that does not read every text this is said, and those that
-    do stand beside it.
+    """The task's metric, then each of the user's own, one replica a line, by the lengths that were measured, and of
+    validation, within the trained lengths, where replicas have a "validation". Of a metric that does not read every
+    text this is said, and those that do stand beside it.
     """
     task = config.task
     own = [spec(metric) for metric in config.evaluation.metrics]
@@ -27,12 +27,12 @@ def score_table(config: Run, replicas: list[dict[str, Any]]) -> str:
 
 
 def _table(config: Run, replicas: list[dict[str, Any]], metric: str, chosen_by: str) -> list[str]:
-    """The lines of one metric; ``chosen_by``: what is shown in range."""
+    """The lines of one metric; ``chosen_by``: what is shown of validation."""
     task = config.task
     lengths = sorted({row["length"] for replica in replicas for row in replica["evaluation"]})
     kind, validation_kind = (kind_of(name, task.writes_text) for name in (metric, chosen_by))
     validated = any("validation" in replica for replica in replicas)
-    in_range = "in range" if chosen_by == metric else f"in range ({validation_kind.title})"
+    in_range = "validation" if chosen_by == metric else f"validation ({validation_kind.title})"
     names = [task.length_name(length) for length in lengths]
     head = ["seed", "rate", *[in_range] * validated, *names]
     widths = [6, 10, *[max(10, len(in_range) + 2)] * validated, *(max(8, len(name) + 2) for name in names)]

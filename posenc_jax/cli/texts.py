@@ -1,6 +1,7 @@
 """The commands `translate`, `summarize` and `classify`: a finished run on texts that are given."""
 
 import dataclasses
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Annotated, Any, Literal
 from posenc_jax.cli.errors import UsageError, refusing, whole
 from posenc_jax.cli.screen import show, tell
 from posenc_jax.cli.session import trust
+from posenc_jax.data.errors import DataError
 from posenc_jax.drawing.plain import plain, short
 from posenc_jax.models.decoding_config import Beam, Decoding, Greedy, Sampling
 
@@ -46,7 +48,10 @@ class OfRun:
             loaded = inference.load_run(self.run, self.seed, reporter=reporter)
             texts = [one(loaded.config.task) if callable(one) else one for one in given]
             more |= {"random_seed": self.random_seed, "names": names, "reporter": reporter}
-            return getattr(inference, kind)(loaded, texts, *how, **more)
+            try:
+                return getattr(inference, kind)(loaded, texts, *how, **more)
+            except DataError as error:
+                raise DataError(re.sub(r"too_long = '(\w+)'", r"--too-long \1", str(error))) from None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -168,9 +173,11 @@ def classify(of_run: OfRun, file: Path, *, too_long: Literal["refuse", "truncate
     """Classify a UTF-8 document with a finished run of task "classification": print a line
     `label  probability` for every class, the most probable first. FILE is one of
 
-    - a .json file: an object {"header": ..., "body": ..., "footer": ...} of strings, with the names of the sections
-      that the run reads; any of them may be missing;
-    - a .md or .html file, for a run whose sections have other names: its outermost headings name the sections;
+    - a .json file: an object {"header": ..., "body": ..., "footer": ...} of
+      strings, with the names of the sections that the run reads; any of them
+      may be missing;
+    - a .md or .html file, for a run whose sections have other names: its
+      outermost headings name the sections;
     - any other text file, all of which is the body (or the only section).
 
     A run that reads the structure of whole documents (task.structure) is given the file as it is: Markdown, HTML, or

@@ -16,7 +16,8 @@ from posenc_jax.files.user_paths import full
 
 def _train(config: str = "", *, overrides: Overrides, on: OnCorpus = None, kept: Kept, together: Together) -> None:
     """Train and evaluate the run in CONFIG, a Python file with a variable `config`. With --on CORPUS in place of
-    CONFIG, train a run that is sized to a text corpus and this machine. Run the same command again to resume.
+    CONFIG, train a run that is sized to a text corpus and this machine, with the encoding rope unless --posenc names
+    another. Run the same command again to resume.
 
     Several processes train one run together, each with its own devices: with --distributed they find each other through
     SLURM, or another launcher that JAX knows (srun posenc train ...); with --coordinator, --processes and --process at

@@ -133,14 +133,15 @@ def _verdict(asked: VerdictOptions, *, json: bool = False) -> int:
             raise UsageError(f"--on {asked.on} trains nothing, and {given[0]} is about training: leave it out")
         with refusing():
             card = judge_ablation(as_path(asked.on), asked.encodings, asked.against, asked.tables)
+        of = "ablation"
     elif not asked.encodings and asked.on is None:
         raise UsageError("name an ENCODING to judge, your own question with --on, or a card with --check CARD.json")
     elif asked.quick and (asked.full or asked.tables):
         other = "full are two sizes" if asked.full else "tables both choose tables"
         raise UsageError(f"--quick and --{other}: choose one of them")
     else:
-        card = _trained(asked)
-    return _written(card, asked.home, as_json=json)
+        card, of = _trained(asked), "verdict"
+    return _written(card, asked.home, of, as_json=json)
 
 
 def _checked(path: Path, *, as_json: bool) -> int:
@@ -172,8 +173,13 @@ def _print(card: Card, *, as_json: bool) -> None:
         show(text_card(card, columns()))
 
 
-def _code(card: Card) -> int:
-    return NEEDS_MORE_SEEDS if card.needs_more_seeds else 0
+def _code(card: Card, of: str = "verdict") -> int:
+    """The exit code; where seeds are too few, what to run is told. ``of``: "verdict" or "ablation"."""
+    if (needed := card.seeds_needed) is None:
+        return 0
+    seeds = str(needed) if of == "verdict" else " ".join(map(str, range(needed)))
+    tell(f"posenc: {len(card.seeds)} seeds are too few for a claim: run the {of} with --seeds {seeds}")
+    return NEEDS_MORE_SEEDS
 
 
 def _trained(asked: VerdictOptions) -> Card:
@@ -214,7 +220,7 @@ def _trained(asked: VerdictOptions) -> Card:
         return decide(ours, baselines, tables, asked.home, **more)
 
 
-def _written(card: Card, home: Path, *, as_json: bool) -> int:
+def _written(card: Card, home: Path, of: str, *, as_json: bool) -> int:
     from posenc_jax.verdict.card_files import with_earlier, write
 
     card = with_earlier(card, home, HOME.absolute())
@@ -225,7 +231,7 @@ def _written(card: Card, home: Path, *, as_json: bool) -> int:
     (tell if as_json else show)(f"card: {written[-1 if as_json else 0]}")
     if not any(path.suffix == ".png" for path in written):
         tell(f"posenc: no figure without matplotlib: {install_command('report')}")
-    return _code(card)
+    return _code(card, of)
 
 
 def _named(text: str) -> tuple[str, Slot]:

@@ -205,7 +205,7 @@ def draw_rows(axes: Any, plot: IntervalRows) -> None:
         axes.axvline(plot.level[0], color=INK, linewidth=0.6)
     axes.set_ylim(-0.6, len(plot.rows) - 0.4)
     axes.set_yticks(range(len(plot.rows)), [plain(row.name) for row in reversed(plot.rows)], fontsize=7)
-    axes.set_xlabel(plain(plot.x.title), fontsize=7)
+    axes.set_xlabel(plain(plot.x.title), fontsize=7, loc="left")  # where a narrow screen shows it
     axes_of_lines(axes)
     axes.grid(axis="y", visible=False)
 

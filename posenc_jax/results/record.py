@@ -152,6 +152,8 @@ def read_record(directory: Path | str) -> Record:
 def _read_info(directory: Path) -> AblationInfo:
     path = directory / "ablation.json"
     if not path.is_file():
+        if any(directory.glob("group-*")):
+            raise ValueError(f"{directory} holds a run, no ablation: `posenc evaluate {directory}` prints its scores")
         raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
     try:
         info = unseal(path.read_bytes())

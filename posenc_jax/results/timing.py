@@ -19,8 +19,8 @@ PHASES = ("train", "validate", "evaluate", "decode")
 @dataclasses.dataclass(frozen=True)
 class PhaseTiming:
     """One phase of all groups of a cell, excluding compilation. ``at_peak``: the seconds that its operations take at
-    the peak of its devices, None where nobody knows that. ``spread``: the time per step of the slowest group divided by
-    that of the fastest; None of one group.
+    the peak of its devices, None where nobody knows that. ``per_step``: ``step_seconds`` of the groups that
+    have them.
     """
 
     seconds: float
@@ -28,7 +28,7 @@ class PhaseTiming:
     tokens: int
     operations: int
     at_peak: float | None
-    spread: float | None = None
+    per_step: tuple[float, ...] = ()
 
     @property
     def mfu(self) -> float | None:
@@ -101,12 +101,11 @@ def _sum(rows: list[Json]) -> PhaseTiming:
     at_peak = None
     if None not in peaks:
         at_peak = sum(row["operations"] / peak for row, peak in zip(rows, peaks, strict=True))
-    each = [row["seconds"] / (row["steps"] * row.get("replicas", 1)) for row in rows if row["steps"] and row["seconds"]]
     return PhaseTiming(
         sum(row["seconds"] for row in rows),
         sum(row["steps"] for row in rows),
         sum(row["tokens"] for row in rows),
         sum(row["operations"] for row in rows),
         at_peak,
-        max(each) / min(each) if len(each) > 1 else None,
+        tuple(row["step_seconds"] for row in rows if row.get("step_seconds")),
     )

@@ -78,7 +78,8 @@ def ablate(
         seconds = seconds_of(runs, target_here())
         foretell(reporter.note, seconds, "fewer cells, seeds, training.steps or evaluation.lengths")
         alike = [likeness(cells[number].config) for number in to_run]
-        known = {word: KnownPrograms(executables={} if alike.count(word) > 1 else None) for word in {*alike}}
+        busy = set[Any]()
+        known = {word: KnownPrograms({}, {} if alike.count(word) > 1 else None, under_way=busy) for word in {*alike}}
         telling = varying([to_json(cell) for cell in config.runs])
         for done, number in enumerate(to_run):
             cell, home = cells[number].config, cells[number].home

@@ -216,7 +216,7 @@ class Engine:
         with timings.phase("train") as meter:
             while step < training.steps and calls.alive:
                 state, metrics = programs.train(state, fed)
-                meter.add(work, training.steps_at_once)
+                meter.add(work, training.steps_at_once, alone=not self._known.under_way)
                 step += training.steps_at_once
                 calls.add(step, metrics)
                 if step < training.steps:  # while the devices compute

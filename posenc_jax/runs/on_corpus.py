@@ -72,7 +72,7 @@ def config_on(name: str, target: Target) -> Run:
             f"{ENOUGH} rows of a batch: add {-(-ENOUGH // batches.batch_size)} times as much text"
         )
     measure = task.encode(tokenizer, texts["test"], training=False).measure
-    lengths, count = _lengths(task, measure)
+    counts = _lengths(task, measure)
     sizes = training.sizes()
     tokens = scale * int(sizes.sum())
     rows = scale * _rows(task, sizes)
@@ -80,14 +80,14 @@ def config_on(name: str, target: Target) -> Run:
         table=name,
         task=task,
         posenc=(RoPE(),),
-        evaluation=Evaluation(lengths=lengths, num_examples=EXAMPLES, decoded_examples=64 if task.writes_text else 0),
+        evaluation=Evaluation(lengths=(*counts,), num_examples=EXAMPLES, decoded_examples=64 * task.writes_text),
         training=Training(
             steps=1,
             batch_size=batches.batch_size,
             microbatches=batches.microbatches,
             steps_per_call=batches.steps_per_call,
         ),
-        note=_note(task, count),
+        note=_note(task, counts, len(sources["test"])),
         seeds=(0, 1),
     )
     return with_model(base, target, tokens, EPOCHS * rows / batches.batch_size)
@@ -149,8 +149,8 @@ def _rows(task: TextTask, sizes: np.ndarray) -> float:
     return float(sizes.reshape(len(sizes), -1).sum(0).max() / task.row) if is_packed(task) else len(sizes)
 
 
-def _lengths(task: TextTask, measure: np.ndarray) -> tuple[tuple[int, ...], int]:
-    """Lengths around the longest of training at which there are test examples, and the most that one of them has."""
+def _lengths(task: TextTask, measure: np.ndarray) -> dict[int, int]:
+    """Lengths around the longest of training at which there are test examples, and how many are read of each."""
     longest = task.max_length
     if isinstance(task, LanguageModel):
         counts = {n: int(measure.sum() + 1) // (n + 1) for n in (longest, 2 * longest, 4 * longest)}
@@ -160,23 +160,23 @@ def _lengths(task: TextTask, measure: np.ndarray) -> tuple[tuple[int, ...], int]
             halved.append(halved[-1] // 2)
         counts = {n: int(((measure > n // 2) & (measure <= n)).sum()) for n in (*reversed(halved), 2 * longest)}
     least = max(1, max(counts.values()) // 20)
-    lengths = tuple(n for n, count in counts.items() if count >= least)
-    return lengths or (longest,), min(max(counts.values()), EXAMPLES)
+    return {n: min(count, EXAMPLES) for n, count in counts.items() if count >= least} or {longest: 0}
 
 
-def _note(task: TextTask, count: int) -> str:
-    what = "window" if isinstance(task, LanguageModel) else "example"
-    said = f"At most {count} test {what}{'s' * (count != 1)} of a length"
-    if count < 2:
-        return f"{said}: its scores can show nothing; add more text."
+def _note(task: TextTask, counts: dict[int, int], texts: int) -> str:
+    what = f"windows of {texts} text{'s' * (texts != 1)}" if isinstance(task, LanguageModel) else "examples"
+    said = f"Test {what}: {', '.join(f'{count} of length {n}' for n, count in counts.items())}"
+    if (count := min(counts.values())) < 2:
+        return f"{said}: the score of {count} can show nothing; add more text."
     values = [0.0, 1.0] * (count // 2) + [0.5] * (count % 2)
     found = mean_interval(values, lower=0, upper=1) if task.one_answer else mean_interval(values)
     assert found.low is not None
     assert found.high is not None
     half = (found.high - found.low) / 2
     if task.one_answer:
-        return f"{said}: an accuracy of 0.5 is known to \u00b1{half:.2f} (95 %)."
-    return f"{said}: a mean is known to \u00b1{half / (found.deviation or 1):.2f} standard deviations of one (95 %)."
+        return f"{said}: an accuracy of 0.5 in {count} is known to \u00b1{half:.2f} (95 %)."
+    half /= found.deviation or 1
+    return f"{said}: a mean of {count} is known to \u00b1{half:.2f} standard deviations of one (95 %)."
 
 
 def with_model(base: Run, target: Target, tokens: float, most: float) -> Run:

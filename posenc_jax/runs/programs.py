@@ -52,11 +52,13 @@ class KnownPrograms:
       programs: by the run without its names, replicas and start, by their own name, and by the size of the group.
       executables: of `Program`, for runs whose programs differ in tables; None where there are no others.
       seconds: those of compiling a program, until a group records them.
+      under_way: what is being compiled, of all runs in this process.
     """
 
     programs: dict[Any, Future[Program]] = dataclasses.field(default_factory=dict)
     executables: dict[Any, Any] | None = None
     seconds: dict[Any, float] = dataclasses.field(default_factory=dict)
+    under_way: set[Any] = dataclasses.field(default_factory=set)
 
     def make(self, part: Uncompiled) -> bool:
         """Compiles a program unless another thread has or is about to; True if it was compiled here.
@@ -67,12 +69,15 @@ class KnownPrograms:
         if self.programs.setdefault(part.key, own) is not own:
             return False
         begun = time.perf_counter()
+        self.under_way.add(part.key)
         try:
             program = part.make()
         except BaseException as error:
             del self.programs[part.key]  # first, so that nobody who has waited finds it
             own.set_exception(error)
             raise
+        finally:
+            self.under_way.discard(part.key)
         self.seconds[part.key] = time.perf_counter() - begun
         own.set_result(program)
         return True

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import itertools
+import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from posenc_jax.runs.directory import Group
@@ -14,16 +16,30 @@ from posenc_jax.training.operations import Work
 
 @dataclasses.dataclass
 class Meter:
-    """The work of one phase and its time, compiling apart."""
+    """The work of one phase and its time, compiling apart.
+
+    Attributes:
+      clock: whose times between calls compare arms: that of the processor on CPUs, which other processes hardly change.
+      calls: its reading at each call, None where a program is being compiled in another thread.
+    """
 
     work: Work = dataclasses.field(default_factory=Work)
     steps: int = 0
     seconds: float = 0.0
+    clock: Callable[[], float] = time.perf_counter
+    calls: list[float | None] = dataclasses.field(default_factory=list)
 
-    def add(self, work: Work, steps: int = 0) -> None:
+    def add(self, work: Work, steps: int = 0, *, alone: bool = True) -> None:
         """Counts work that is done, or under way."""
         self.work += work
         self.steps += steps
+        self.calls.append(self.clock() if alone else None)
+
+    @property
+    def step_seconds(self) -> float | None:
+        """The median of calls, which a validation after some of them does not change; None of one."""
+        took = [b - a for a, b in itertools.pairwise(self.calls) if a is not None and b is not None]
+        return statistics.median(took) * len(self.calls) / self.steps if took and self.steps else None
 
     def row(self, phase: str, replicas: int, devices: int, peak: float | None) -> dict[str, Any]:
         """The row of a phase.
@@ -69,7 +85,8 @@ class Timings:
         """A meter of what is inside but for phases in it, whose row is written at the end, also by a signal or an
         error.
         """
-        meter, begun = Meter(), time.perf_counter()
+        on_cpu = self._plan.target.devices.on_cpu
+        meter, begun = Meter(clock=time.process_time if on_cpu else time.perf_counter), time.perf_counter()
         self._open.append(meter)
         try:
             yield meter
@@ -79,7 +96,9 @@ class Timings:
             self._elsewhere(passed)
             meter.seconds += passed
             if meter.work != Work():
-                self._keep(meter.row(name, len(self._group.replicas), self._devices, self._plan.peak))
+                step = meter.step_seconds and _rounded(meter.step_seconds / self._group.size)
+                row = meter.row(name, len(self._group.replicas), self._devices, self._plan.peak)
+                self._keep({**row, "step_seconds": step})
 
     def compiled(self, title: str, seconds: float) -> None:
         """Writes what compiling a program has taken, in whatever thread."""

@@ -98,14 +98,20 @@ def table(rows: Iterable[InversionRow], length: int) -> TextTable:
     for row in rows:
         shares = [row.at(own, ERROR).value for own in lengths]
         start = confused_from(lengths, shares)
-        entries.append((row.name, *(f"{share:.3f}" for share in shares), f"{start:,}" if start else "-"))
+        entries.append((row.name, *(f"{share:.3f}" for share in shares), _short(start) if start else "-"))
     return TextTable(
-        title="How often the farther of two keys of equal content has the higher logit, by length",
-        columns=("", *(f"{own:,}" for own in lengths), f"above {CONFUSED:g} at"),
+        title="How often the farther of two equal keys has the higher logit, by length",
+        columns=("", *map(_short, lengths), f"above {CONFUSED:g}"),
         align="l" + "r" * (len(lengths) + 1),
         entries=tuple(entries),
         notes=(
             f"Distances are drawn uniformly below the length, contents from a normal; standard error {ERROR:g} at most."
             " At 0.5 near and far cannot be told apart; ties count one half.",
+            f"K is 1,024, M its square. The last column has the first length at which the value is above {CONFUSED:g}.",
         ),
     )
+
+
+def _short(length: int) -> str:
+    sizes = (f"{length // size}{unit}" for unit, size in (("M", 2**20), ("K", 2**10)) if length % size == 0)
+    return next(sizes, f"{length:,}")

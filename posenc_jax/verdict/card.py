@@ -85,8 +85,15 @@ class Card:
         """True where the words are of too few seeds for a claim, or a row cannot be told with so many, and can with
         more.
         """
+        return self.seeds_needed is not None
+
+    @property
+    def seeds_needed(self) -> int | None:
+        """The number of seeds for a claim in every row, if as many diverge again; None where these suffice."""
         cases = [own.best_case for own in self.findings if own.word == "cannot be told"]
-        return self.fewest < CLAIM_SEEDS or any(case is not None and case.would_do is not None for case in cases)
+        least = [CLAIM_SEEDS] * (self.fewest < CLAIM_SEEDS)
+        least += [case.would_do for case in cases if case is not None and case.would_do is not None]
+        return max(least) + len(self.seeds) - self.fewest if least else None
 
     @property
     def fewest(self) -> int:

@@ -21,10 +21,15 @@ from posenc_jax.verdict.looks import FACTOR, named, times
 from posenc_jax.verdict.measuring import Measured
 from posenc_jax.verdict.rule import LEARNED
 
+_UNMEASURED = (
+    "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs of seeds."
+)
+
 
 def text_card(card: Card, width: int) -> str:
     """The card for a terminal: its headline, and the columns of its table that the page does not explain at length."""
-    own = dataclasses.replace(table(card, brief=True), title="", notes=())
+    notes = (_UNMEASURED,) if any(found.word == "not measurable here" for found in card.findings) else ()
+    own = dataclasses.replace(table(card, brief=True), title="", notes=notes)
     for column in ("within", "detectable", "time", "parameters"):
         own = without(own, column)
     return "\n".join([*filled(card.headline, width), text(own, width)])
@@ -64,11 +69,10 @@ def table(card: Card, *, brief: bool = False) -> TextTable:
             "training, divided by the baseline's, where groups of seeds of one arm differ less than the arms do; and "
             "of the model, beyond the baseline's. The intervals are not corrected, so one that excludes 0 may stand "
             f'beside "no difference seen". {coverage(card)}',
-            "not measurable here: both are at chance, or both near the best score, or there are fewer than two pairs "
-            "of seeds. neither beats an answer that does not look: both score at most 0.02 above the most frequent "
-            "answer of each length, for which no input is read. explained by a shortcut: the higher score is no more "
-            "than that of the answer in brackets, which reads everything but what is asked. did not learn the task: "
-            "the encoding "
+            f"{_UNMEASURED} neither beats an answer that does not look: both score at most 0.02 above the most "
+            "frequent answer of each length, for which no input is read. explained by a shortcut: the higher score is "
+            "no more than that of the answer in brackets, which reads everything but what is asked. did not learn the "
+            "task: the encoding "
             f"is worse, and at the trained lengths it covers less than {100 * LEARNED:.0f} % of the way from chance, "
             "or from an answer that does not look, to the best score, so longer lengths are not judged; the result "
             "after training both again with twice the steps is in brackets, corrected together with the other rows. "
@@ -94,7 +98,7 @@ def table(card: Card, *, brief: bool = False) -> TextTable:
 def _row(card: Card, found: Finding, brief: bool) -> tuple[str, ...]:
     kind = card.kinds[found.table]
     ours, theirs = (card.measured[label][found.table] for label in (found.label, found.baseline))
-    ratio, extra = time_ratio(ours, theirs), ours.num_parameters - theirs.num_parameters
+    time, extra = time_ratio(ours, theirs), ours.num_parameters - theirs.num_parameters
     least = found.comparison.detectable
     return (
         *(() if len(card.labels) == 1 else (found.label,)),
@@ -106,7 +110,7 @@ def _row(card: Card, found: Finding, brief: bool) -> tuple[str, ...]:
         effect(found, kind),
         NONE if found.p is None else p_value(found.p) + _later(card, found) * (not brief),
         NONE if least is None or math.isinf(least) else kind.show(kind.outer(least)),
-        NONE if ratio is None else f"×{ratio:.2f}",
+        NONE if time is None else f"×{time[0]:.2f}",
         f"{extra:+,}" if extra else "0",
     )
 

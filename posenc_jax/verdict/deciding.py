@@ -14,7 +14,7 @@ from posenc_jax.statistics import widened
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct
 from posenc_jax.verdict.finding import Finding, listed
-from posenc_jax.verdict.interim import fastest_first, first_seeds, forecast, look, sees
+from posenc_jax.verdict.interim import fastest_first, first_seeds, forecast, look, sees, time_of
 from posenc_jax.verdict.measuring import Measured, histories, measure
 from posenc_jax.verdict.tables import MOST_RATES, Table
 
@@ -86,7 +86,9 @@ def decide(
         while (wider := _wider(grids[name], by_table[name])) is not None:
             rates = ", ".join(f"{rate:g}" for rate in wider.run.learning_rates)
             why = "half of the seeds of an arm do best at an end of the grid, so all arms get a longer one"
-            reporter.note(f"{name}: {why}: {rates}")
+            added = tuple(rate for rate in wider.run.learning_rates if rate not in grids[name].run.learning_rates)
+            extra = dataclasses.replace(wider, run=dataclasses.replace(wider.run, learning_rates=added))
+            reporter.note(f"{name}: {why}: {rates}, which takes about {time_of(encodings, [extra], seeds)} more")
             elsewhere += _compared(encodings, {name: wider}, directory, seeds)
             grids[name] = wider
             by_table[name] = of_table(place, seeds)

@@ -76,7 +76,7 @@ def _differences(card: Card) -> IntervalRows:
     return IntervalRows(
         slug="differences",
         title="Differences",
-        x=Axis(f"{who} minus {other}{scale}, 95 % interval over paired seeds; {of_rows(card.corrected)}"),
+        x=Axis(f"{who} minus {other}{scale}\n95 % interval over paired seeds; {of_rows(card.corrected)}"),
         y=Axis(),
         rows=tuple(
             IntervalRow(

@@ -19,7 +19,7 @@ from posenc_jax.runs.errors import RefusedError
 from posenc_jax.runs.files import read_json
 from posenc_jax.verdict.card import Card, judged
 from posenc_jax.verdict.cells import distinct, environments_of, judged_cell
-from posenc_jax.verdict.measuring import RECORDED, Measured, with_ties
+from posenc_jax.verdict.measuring import RECORDED, Measured, times_of_steps, with_ties
 from posenc_jax.verdict.question import KeptQuestion
 
 
@@ -182,16 +182,14 @@ def _question(task: TaskSummary, summary: Summary) -> KeptQuestion:
 
 def _measured(record: Record, cell: CellSummary, question: KeptQuestion) -> Measured:
     of, last = (judged_cell(record, cell, (question.metric,), last=own) for own in (False, True))
-    training = cell.timing and cell.timing.measured.get("train")
     groups = groups_that_count(record.directory / cell.info["directory"])
     more: dict[str, Any] = dict(
         seconds=of.seconds or 0.0,
         memory=_memory(of.spec),
         question=of.config,
-        milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
-        time_spread=training.spread if training else None,
         environments=environments_of(groups, RECORDED),
         untimed=() if cell.timing else (f"{cell.task_label} {cell.label}",),
+        **times_of_steps(cell.timing),
     )
     one, other = (
         Measured(**{field.name: getattr(own, field.name) for field in dataclasses.fields(own)} | more)

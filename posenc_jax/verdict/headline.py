@@ -103,18 +103,24 @@ def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple
 
 def _cost(measured: Mapping[str, Mapping[str, Measured]], label: str, baseline: str) -> str:
     shared = [(own, measured[baseline][name]) for name, own in measured[label].items() if name in measured[baseline]]
-    ratios = [ratio for ours, theirs in shared if (ratio := time_ratio(ours, theirs)) is not None]
-    time = f"{statistics.median(ratios):.2f} times {baseline}'s time per step; " if ratios else ""
+    time, found = "", [found for own in shared if (found := time_ratio(*own)) is not None]
+    if found:
+        clock = "processor time" if any(own["platform"] == "cpu" for own in shared[0][0].environments) else "time"
+        ratio, spread = statistics.median(ratio for ratio, _ in found), max(spread for _, spread in found)
+        runs = f"runs of one arm differ by a factor of {spread:.2f} at most"
+        time = f"{ratio:.2f} times {baseline}'s {clock} per step ({runs}); "
     own, other = (max(side.num_posenc_parameters for side in of) for of in zip(*shared))
     return f"{label}: {time}{own:,} parameters of the encoding ({baseline}: {other:,})"
 
 
-def time_ratio(ours: Measured, theirs: Measured) -> float | None:
-    """The time of a step of training, divided by that of another arm; None where groups of one arm differ as much."""
+def time_ratio(ours: Measured, theirs: Measured) -> tuple[float, float] | None:
+    """The time of a step of training, divided by that of another arm, and that of the slowest group of either arm,
+    divided by that of its fastest; None where the second is as large.
+    """
     if not (ours.milliseconds_per_step and theirs.milliseconds_per_step and ours.time_spread and theirs.time_spread):
         return None
-    ratio = ours.milliseconds_per_step / theirs.milliseconds_per_step
-    return ratio if max(ratio, 1 / ratio) > max(ours.time_spread, theirs.time_spread) else None
+    ratio, spread = ours.milliseconds_per_step / theirs.milliseconds_per_step, max(ours.time_spread, theirs.time_spread)
+    return (ratio, spread) if max(ratio, 1 / ratio) > spread else None
 
 
 def _missed(rows: list[tuple[str, Finding]], kinds: Mapping[str, ScoreKind], seeds: int) -> Iterable[str]:

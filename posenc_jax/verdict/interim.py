@@ -2,9 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
-from posenc_jax.config import Run
 from posenc_jax.drawing.quantities import difference, duration
 from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.results.averages import comparison_of
@@ -110,21 +109,20 @@ def estimate(
     """A line on the time that so many seeds take, before any of them is trained, by the operations of all; unless
     ``once``, also on the most that a second training takes, with twice the steps.
     """
-    target = target_here()
-    longer = [] if once else [table.at_twice_the_steps for table in tables.values()]
-    first, again = (
-        [table.cell(own, its, seeds) for table in some for its, own in encodings.items()]
-        for some in (tables.values(), longer)
-    )
-
-    def time(cells: list[Run]) -> str:
-        hours = [plan_of(cell, target).hours for cell in cells]
-        return duration(None if None in hours else max(0.01, 3600 * sum(filter(None, hours))))
-
-    more = f", and up to {time(again)} more where a table is not learned and trained again" if again else ""
+    target, every = target_here(), tables.values()
+    again = "" if once else time_of(encodings, [table.at_twice_the_steps for table in every], seeds)
+    more = f", and up to {again} more where a table is not learned and trained again" if again else ""
     each = f"{len(encodings)} encodings on {len(tables)} table{'s' * (len(tables) != 1)}"
+    count = len(encodings) * len(seeds) * sum(len(table.run.learning_rates) for table in every)
     return (
-        f"{sum(len(cell.replicas) for cell in first)} trainings of {each}: about {time(first)} on "
+        f"{count} trainings of {each}: about {time_of(encodings, every, seeds)} on "
         f"{target.count} x {target.chip.title}, excluding compilation; less if some are finished already, more if the "
         f"grid of learning rates grows{more}"
     )
+
+
+def time_of(encodings: Mapping[str, Slot], some: Iterable[Table], seeds: tuple[int, ...]) -> str:
+    """The time of all trainings on some tables here, by the number of their operations."""
+    cells = [table.cell(slot, label, seeds) for table in some for label, slot in encodings.items()]
+    hours = [plan_of(cell, target_here()).hours for cell in cells]
+    return duration(None if None in hours else max(0.01, 3600 * sum(filter(None, hours))))

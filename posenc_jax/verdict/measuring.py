@@ -3,8 +3,10 @@
 import dataclasses
 import functools
 import math
+import statistics
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from posenc_jax.attention import fused_paths
 from posenc_jax.config import Run, config_hash
@@ -42,8 +44,9 @@ class Measured(JudgedCell):
         neither.
       otherwise: way -> seed -> score of the same models by another way to score (`posenc_jax.verdict.other_scores`),
         and of the models at the last of the learning rates that tie in validation.
-      milliseconds_per_step: of training one model, excluding compilation; None where its groups do not say.
-      time_spread: that of its slowest group, divided by that of its fastest; None where that is not known.
+      milliseconds_per_step: of training one model, excluding compilation, the median of its groups: processor time on
+        CPUs; None where its groups do not say.
+      time_spread: that of its slowest group, divided by that of its fastest; None of fewer than two.
       seconds: compiling, training, evaluating, and scoring otherwise; untimed: why the times of its runs are not known,
         and the first three are not in it.
       memory: of attention with the encoding on an accelerator, in words.
@@ -190,10 +193,15 @@ def _replica(cell: Run, metric: str, found: Json) -> ReplicaScores:
 def _timed(measured: Measured, timing: Timing | None, problems: list[str]) -> Measured:
     if timing is None:
         return dataclasses.replace(measured, untimed=tuple(problems))
-    training = timing.measured.get("train")
-    return dataclasses.replace(
-        measured,
-        milliseconds_per_step=1e3 * training.seconds / training.steps if training else None,
-        time_spread=training.spread if training else None,
-        seconds=measured.seconds + timing.compiling + sum(phase.seconds for phase in timing.measured.values()),
-    )
+    seconds = measured.seconds + timing.compiling + sum(phase.seconds for phase in timing.measured.values())
+    return dataclasses.replace(measured, seconds=seconds, **times_of_steps(timing))
+
+
+def times_of_steps(timing: Timing | None) -> dict[str, Any]:
+    """``milliseconds_per_step`` and ``time_spread`` of a cell."""
+    training = timing and timing.measured.get("train")
+    each = training.per_step if training else ()
+    return {
+        "milliseconds_per_step": 1e3 * statistics.median(each) if each else None,
+        "time_spread": max(each) / min(each) if len(each) > 1 else None,
+    }

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from synthetic_ablation import write_ablation
 
-from posenc_jax.cli import ablate
+from posenc_jax.cli import ablate, main
 from posenc_jax.cli.demo import COMMITTED
+from posenc_jax.cli.session import load_config
+from posenc_jax.config import Ablation
 
 
 def test_scores_stand_beside_the_committed_ones(tmp_path, printed, monkeypatch):
@@ -14,9 +16,19 @@ def test_scores_stand_beside_the_committed_ones(tmp_path, printed, monkeypatch):
     monkeypatch.setattr(ablate, "main", lambda words: 0)
     said = printed("demo", "--directory", str(tmp_path))
     assert "0.259 [0.164, 0.385]" in said
-    assert f"Committed: {json.loads(COMMITTED.read_text())['environment']['cpu']}." in said
+    assert f"Committed, as in the README: {json.loads(COMMITTED.read_text())['environment']['cpu']}." in said
     other = printed("demo", "--directory", str(tmp_path), "--seeds", "0")
     assert "Committed" not in other  # the committed run has other settings
+
+
+def test_the_names_in_its_log_are_explained_first(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(ablate, "main", lambda words: 1)
+    assert main(["demo", "--directory", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == (
+        "Task rsc: to copy one token as often as it is repeated, trained on 2 to 8 times. nope: no positions.\n"
+    )
+    (task,) = {run.task for run in load_config("configs/demo.py", Ablation, "ablate").runs}
+    assert (task.kind, task.min_length, task.max_length) == ("rsc", 2, 8)
 
 
 def test_how_far_a_seed_moves_on_another_processor_is_that_of_the_records():

@@ -26,7 +26,12 @@ def test_without_arguments_six_things(printed):
     assert len(things) == 6
     assert set(things) <= set(COMMANDS)
     assert "posenc --help" in shown
-    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), *((name, "--help") for name in COMMANDS)], ids=" ".join)
+def test_help_has_the_width_of_the_terminal(printed, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, printed(*words).splitlines())) <= 80
 
 
 def test_help_is_grouped(printed):

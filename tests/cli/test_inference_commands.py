@@ -166,14 +166,14 @@ T, S, C = "translation", "summarization", "classification"
         ("translate", T, ["sun", " "], "posenc: text 2 (' ') is empty: give it at least one word, or leave it out\n"),
         (
             *("translate", T, [f"zebra {LONG}"]),
-            "'window' (in pieces); 1 of 13 words occur in none of the 96 training examples that were looked "
+            "--too-long window (in pieces); 1 of 13 words occur in none of the 96 training examples that were looked "
             "through (zebra): ",
         ),
         (
             *("translate", T, [LONG, "sun", " ", "gnu"]),
             "posenc: 2 of 4 are refused: text 1 ('owl sun ice. owl sun ...') has 51 tokens, and this run was trained "
-            "and evaluated with at most 47: shorten it, or choose too_long = 'truncate' (drop its end) or 'window' "
-            "(in pieces); text 3 (' ') is empty: give it at least one word, or leave it out; 1 of 14 words "
+            "and evaluated with at most 47: shorten it, or choose --too-long truncate (drop its end) or --too-long "
+            "window (in pieces); text 3 (' ') is empty: give it at least one word, or leave it out; 1 of 14 words "
             "occur in none of the 96 training examples that were looked through (gnu; in text 4 ('gnu')): ",
         ),
         ("translate", T, ["sun", *[LONG, " "] * 3], "; and for such reasons text 7 (' ')\n"),
@@ -195,7 +195,7 @@ T, S, C = "translation", "summarization", "classification"
             "bad is no UTF-8 text ('utf-8' codec can't decode byte 0xe9 in position 1: unexpected end of data): save",
         ),
         ("summarize", S, ["long.txt"], "long.txt ('owl sun ice. owl sun ...') has 51 tokens"),
-        ("summarize", S, ["long.txt"], "or choose too_long = 'truncate' (drop its end)\n"),
+        ("summarize", S, ["long.txt"], "or choose --too-long truncate (drop its end)\n"),
         ("summarize", S, ["a.txt", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_summary"),
         ("translate", T, ["sun", "--max-new-tokens", "99"], "; for longer ones train with a larger task.max_length"),
         ("summarize", S, ["a.txt", "--too-long", "window"], "invalid choice: 'window'"),
@@ -210,7 +210,7 @@ T, S, C = "translation", "summarization", "classification"
             "classify",
             C,
             ["long.txt"],
-            "or choose too_long = 'truncate' (drop its end) or 'window' (in pieces)",
+            "or choose --too-long truncate (drop its end) or --too-long window (in pieces)",
         ),
         ("classify", T, ["a.txt"], "is a run of task 'translation': name one of task 'classification'"),
     ],

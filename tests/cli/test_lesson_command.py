@@ -2,9 +2,11 @@
 
 import importlib.util
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
+from counts import counts
 
 from posenc_jax.cli import lesson as command
 from posenc_jax.cli import main
@@ -31,6 +33,9 @@ def test_the_list_has_every_step_with_its_claim(printed):
         (str(n), own.name, one.verdict, str(own.seconds)) for n, own in enumerate(LESSONS, 1) for one in own.findings
     ]
     assert found == rows
+    of_texts = Counter(verdict for *_, verdict, _ in found if verdict != "several claims")
+    assert f"Claims of these texts: {of_texts.total()} (confirmed {of_texts['confirmed']}, " in out
+    assert (of_texts.total(), of_texts["refuted"]) == (counts()["claims"], counts()["refuted"])
     assert all(f'("{source}")' in out for source in ("the chapter", "Herath's article", "the course"))
 
 

@@ -63,8 +63,9 @@ def test_what_is_trained_is_shown_kept_and_the_config_that_new_writes(notes, cap
     shown = capsys.readouterr().out
     (kept,) = (notes / "runs").glob("*/config.py")
     assert kept.parent.name == written.directory_name
+    assert written.label == "rope"
     assert shown.startswith(f"{kept.read_text()}\n# estimate, excluding compilation: ")
-    assert "At most 8 test examples of a length: a mean is known to " in shown
+    assert "of length" in shown.partition("Test examples: 8 ")[2].partition(": a mean of 8 is known to ")[0]
     assert load_config(f"runs/{kept.parent.name}/config.py", Run, "train") == written
     assert main(["train", "--on=own/notes", "--posenc", "alibi", "--directory", str(notes / "other")]) == 0
     assert "    posenc train other/config.py\n" in capsys.readouterr().out

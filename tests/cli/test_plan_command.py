@@ -22,7 +22,10 @@ def test_a_run(printed):
     out = printed("plan", "configs/copy_rope.py", "--target", "h100:2", "--utilisation", "0.5")
     assert out.startswith("rsc rope on h100:2: 2 x NVIDIA H100 SXM 80 GB, 84.9 GB each\n")
     lines = dict(line.split("  ", 1) for line in out.splitlines() if "  " in line)
-    assert lines["replicas"].strip() == "2, 1 x 2 on 2 of 2 devices (vmap)"
+    assert lines["replicas"].strip() == "2, in 1 group of 2, on 2 of 2 devices (mode vmap)"
+    assert "A replica is the model of one seed and learning rate; groups of them train one after the other." in out
+    assert printed("plan", "configs/copy_rope.py").startswith("rsc rope on ")
+    assert "here:" not in printed("plan", "configs/copy_rope.py")
     assert lines["parameters"].strip() == "101,969"
     assert "Time: at 50 % of 67 TFLOP/s a device in float32" in out
 

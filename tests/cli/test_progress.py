@@ -48,6 +48,12 @@ def test_a_pipe_gets_a_line_now_and_then_and_one_at_the_end(capsys, clock):
     ]
 
 
+def test_the_first_cell_says_what_a_cell_is(capsys):
+    with TerminalReporter() as reporter:
+        reporter.cell("rsc rope", 0, 3)
+    assert capsys.readouterr().err == "cell 1 of 3 (one encoding on one task): rsc rope\n"
+
+
 def test_a_piece_without_work_says_nothing(capsys, clock):
     with TerminalReporter() as reporter:
         reporter.phase("all done before", total=100, done=100)
@@ -90,6 +96,10 @@ def test_a_terminal_has_live_lines_but_not_a_command_in_a_notebook(monkeypatch, 
             assert head.rstrip().endswith(r"rsc \x1b[2Jrope, cells")
             assert " 300/300 " in line
             assert line.rstrip().endswith("rsc rope seed 0: train, steps loss 5")
+            reporter.phase("measure rope")
+            console.print(reporter._live.get_renderable())
+            line = console.export_text().splitlines()[-1]
+            assert line.split()[1:] == ["measure", "rope"], "neither a count nor a comma"
     assert ("\x1b[" in screen.written) == live
     assert "a note\n" in screen.written
     assert "rsc rope seed 0: train: 300 steps in 60.0 s (5/s), loss 5\n" in screen.written

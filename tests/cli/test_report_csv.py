@@ -79,6 +79,11 @@ def damage(directory):
     ("spoil", "file", "said"),
     [
         (lambda d: (d / "ablation.json").unlink(), "-", "has no ablation.json, so it is no ablation directory"),
+        (
+            lambda d: (d / "ablation.json").rename(d / "group-000"),
+            "-",
+            "holds a run, no ablation: `posenc evaluate",
+        ),
         (lambda d: rewrite(d, lambda row: None), "-", "has no results to report: no run in results.jsonl is finished"),
         (damage, "-", "results.jsonl is damaged (line"),
         (lambda d: None, "nowhere/long.csv", "there is no directory"),

@@ -31,13 +31,14 @@ def write(directory, *rows, group=0):
 
 
 def test_groups_are_added_up(tmp_path):
-    write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, phase("train", 20.0))
+    slow, quick = (phase("train", 20.0, step_seconds=own) for own in (0.1, 0.075))
+    write(tmp_path, {"plan": PLAN}, {"program": "train", "compile_seconds": 9.0}, slow, quick)
     more = {"program": "train", "compile_seconds": 2.5}
     write(tmp_path, more, phase("train", 40.0), phase("validate", 1.0, steps=0), phase("evaluate again", 7.0), group=1)
     found, _ = read_timing(tmp_path)
     assert found.planned == {"train": 90.0}
-    assert found.measured["train"] == PhaseTiming(60.0, 120, 2400, 12_000, 12.0, spread=2.0)
-    assert found.measured["train"].mfu == pytest.approx(0.2)
+    assert found.measured["train"] == PhaseTiming(80.0, 180, 3600, 18_000, 18.0, (0.1, 0.075))
+    assert found.measured["train"].mfu == pytest.approx(0.225)
     assert found.compiling == 11.5
     assert set(found.measured) == {"train", "validate"}
 

@@ -103,13 +103,17 @@ def test_it_says_what_the_test_examples_can_show():
     """Eight of 200 pairs: Student's t of seven degrees of freedom; of 200 texts with classes an accuracy of a half."""
     run = config_on(added("translation", 200), HERE)
     assert run.note == (
-        f"At most 8 test examples of a length: a mean is known to \u00b1{t.ppf(0.975, 7) / 8**0.5:.2f} "
+        f"Test examples: 8 of length 12: a mean of 8 is known to \u00b1{t.ppf(0.975, 7) / 8**0.5:.2f} "
         "standard deviations of one (95 %)."
     )
     accuracy = config_on(added("classification", 200), HERE).note
-    assert accuracy == "At most 8 test examples of a length: an accuracy of 0.5 is known to \u00b10.33 (95 %)."
+    assert accuracy == "Test examples: 8 of length 8: an accuracy of 0.5 in 8 is known to \u00b10.33 (95 %)."
     one = config_on(added("summarization", 20), HERE).note
-    assert one == "At most 1 test example of a length: its scores can show nothing; add more text."
+    assert one == "Test examples: 1 of length 44: the score of 1 can show nothing; add more text."
+    windows = config_on(added("language_model", 200), HERE).note
+    assert windows.startswith(
+        "Test windows of 8 texts: 10 of length 32, 5 of length 64, 2 of length 128: a mean of 2 is known to "
+    )
 
 
 def test_a_chip_with_more_to_give_has_a_larger_model_for_longer():

@@ -43,8 +43,8 @@ def trained(directory):
 def test_cells_that_differ_in_data_share_programs(tmp_path, monkeypatch):
     made = []
 
-    def keep(**fields):
-        made.append(KnownPrograms(**fields))
+    def keep(*given, **fields):
+        made.append(KnownPrograms(*given, **fields))
         return made[-1]
 
     monkeypatch.setattr(ablation, "KnownPrograms", keep)

@@ -22,6 +22,7 @@ from posenc_jax.runs.cell import run
 from posenc_jax.runs.directory import Group
 from posenc_jax.runs.plan import in_record, plan_of
 from posenc_jax.runs.reporter import Reporter
+from posenc_jax.runs.targets import target as named_target
 from posenc_jax.runs.targets import target_here
 from posenc_jax.runs.timing import Meter, Timings
 from posenc_jax.runs.trackers import Tracked
@@ -94,6 +95,33 @@ def test_a_phase_counts_neither_what_is_aside_nor_the_phases_in_it(tmp_path, mon
         with timings.phase("validate") as inner:
             inner.add(Work(1, 1))
     assert (outer.seconds, inner.seconds) == (5 - 1 - 1, 1)
+
+
+@pytest.mark.parametrize(("target", "replicas", "seconds"), [(target_here(), 2, 0.02), (named_target("h100"), 1, 0.4)])
+def test_a_step_has_the_median_time_of_calls_of_the_processor_or_of_the_wall(
+    tmp_path, monkeypatch, target, replicas, seconds
+):
+    """Ten steps a call, in a program of two replicas; another program is compiled beside most calls, and a validation
+    follows one.
+    """
+    now = 0.0
+    for clock, second in (("perf_counter", 4.0), ("process_time", 0.4)):
+        monkeypatch.setattr(timing.time, clock, lambda second=second: now * second)
+    group = Group(tmp_path, tuple((seed, 1e-3) for seed in range(replicas)), replicas, "0123abcd")
+    with Timings(group, plan_of(CONFIG, target), devices=1).phase("train") as meter:
+        for took, alone in ((1, True), (1, True), *[(6, False)] * 4, (6, True), (1, True), (9, True), (1, True)):
+            now += took
+            meter.add(Work(1, 1), steps=10, alone=alone)
+    (row,) = rows(tmp_path / "timing.jsonl")
+    assert row["step_seconds"] == seconds
+
+
+def test_what_is_compiled_is_known_until_it_is_done():
+    known, seen = programs.KnownPrograms(), []
+    known.make(programs.Uncompiled("a", "a", lambda: seen.append({*known.under_way})))
+    with pytest.raises(ZeroDivisionError):
+        known.make(programs.Uncompiled("b", "b", lambda: 1 / 0))
+    assert (seen, known.under_way) == ([{"a"}], set())
 
 
 # Nothing waits in the loop that need not: metrics are read a call late, and the disk is waited for at checkpoints.

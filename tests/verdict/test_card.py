@@ -86,7 +86,9 @@ def test_text(card):
     assert max(map(len, said.splitlines())) <= 100
     assert re.search(r"table +result +mine +rope +difference \[95 %\] +p \(2 rows\)\n", said)
     assert re.search(r"copy +better +0\.700 +0\.200 +\+0\.500 \[0\.496, 0\.504\] +< 0\.001\n", said)
-    assert said.endswith("even_pairs  not measurable here  0.501  0.500                 +0.001           -\n\n")
+    row, reason = said.rpartition("even_pairs  not measurable here")[2].split("\n\n")
+    assert row == "  0.501  0.500                 +0.001           -"
+    assert reason.startswith("not measurable here: both are at chance, or both near the best score, or")
 
 
 @pytest.mark.parametrize(("milliseconds", "said"), [(2.5, "-"), (3.0, "×1.20"), (1.0, "×0.40"), (None, "-")])
@@ -143,6 +145,7 @@ def test_a_row_that_lost_seeds_makes_a_hint_of_the_card(card):
     few = dataclasses.replace(last, comparison=last.comparison._replace(pairs=2))
     lost = dataclasses.replace(card, findings=(*card.findings[:-1], few))
     assert (card.needs_more_seeds, lost.needs_more_seeds) == (False, True)
+    assert lost.seeds_needed == 14, "if six of them diverge again"
     assert lost.sentences == (f"{SENTENCE[:-1]} (2 seeds: a hint).",)
 
 
@@ -153,6 +156,7 @@ def test_more_seeds_are_needed_only_where_they_would_do(card):
         return dataclasses.replace(card, findings=(first, *card.findings[1:]))
 
     assert (with_case(12).needs_more_seeds, with_case(None).needs_more_seeds) == (True, False)
+    assert (with_case(12).seeds_needed, with_case(None).seeds_needed) == (12, None)
 
 
 def with_arm(card, **changes):

@@ -139,7 +139,8 @@ def test_few_seeds_have_an_exit_code_of_their_own(check, tmp_path, capsys):
     (tmp_path / "few.json").write_text(out)
     assert main(["verdict", "--check", str(tmp_path / "few.json"), "--json"]) == 3
     printed = capsys.readouterr()
-    assert (printed.out, len(printed.err.splitlines())) == (out, 1)
+    assert (printed.out, len(printed.err.splitlines())) == (out, 2)
+    assert printed.err.endswith("posenc: 3 seeds are too few for a claim: run the verdict with --seeds 8\n")
     assert json.loads(out)["needs_more_seeds"]
 
 

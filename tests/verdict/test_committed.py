@@ -77,4 +77,5 @@ def test_a_picture_says_where_lower_is_better():
     }
     below = figure._differences(card)
     assert "flip_flop (lower is better)" in {row.name for row in below.rows}
-    assert below.x.title.startswith("PoPE minus RoPE, ")
+    assert below.x.title.startswith("PoPE minus RoPE")
+    assert max(map(len, below.x.title.split("\n"))) < 60, "what 390 pixels show of it"

@@ -37,7 +37,9 @@ def without_runs(directory):
 
 def test_one_arm_beside_the_baseline(ablation, capsys):
     assert main(["verdict", "--on", "abl", *ON_EVEN, "--json"]) == 3, "four seeds are a hint"
-    card = json.loads(capsys.readouterr().out)
+    printed = capsys.readouterr()
+    assert "posenc: 4 seeds are too few for a claim: run the ablation with --seeds 0 1 2 3 4 5 6 7\n" in printed.err
+    card = json.loads(printed.out)
     assert (card["label"], card["labels"], card["baselines"]) == ("randomized", ["randomized"], ["sinusoidal"])
     assert card["verdict"] == ["randomized against sinusoidal, 1 table: better on even_pairs (4 seeds: a hint)."]
     (asked,) = card["tables"].values()

@@ -130,6 +130,7 @@ def test_a_first_look_changes_no_number(tmp_path, monkeypatch):
         for by_table in found["measured"].values():
             by_table["copy"].pop("seconds")
             by_table["copy"].pop("milliseconds_per_step")
+            by_table["copy"].pop("time_spread")
         return {name: found[name] for name in ("verdict", "findings", "otherwise", "measured")}, heard.notes
 
     monkeypatch.setattr(deciding, "first_seeds", lambda table, seeds: seeds[:2])
@@ -169,13 +170,15 @@ def decided(tmp_path):
     return decide({"mine": parse("alibi")}, {"rope": parse("rope")}, ONE, tmp_path, seeds=SEEDS, reporter=heard), heard
 
 
-def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path):
+def test_the_grid_grows_for_all_arms_until_none_prefers_an_end(grown, tmp_path, monkeypatch):
+    monkeypatch.setattr(interim, "plan_of", lambda cell, _: SimpleNamespace(hours=1.0 * len(cell.learning_rates)))
     found = grown(0.002)
     card, heard = decided(tmp_path)
     grids = [(5e-4, 1e-3), (5e-4, 1e-3, 2e-3), (5e-4, 1e-3, 2e-3, 4e-3)]
     assert found == [("copy", label, grid) for grid in grids for label in ("rope", "mine")]
     assert tuple(card.measured["mine"]["copy"].tried) == grids[-1]
-    assert "so all arms get a longer one: 0.0005, 0.001, 0.002" in "; ".join(heard.notes)
+    grew = "so all arms get a longer one: 0.0005, 0.001, 0.002, which takes about 2\u00a0h more"
+    assert grew in "; ".join(heard.notes), "of one rate in each of two arms"
     said = " ".join(markdown_card(card).split())
     assert "Learning rates from 0.0005 to 0.004; every seed keeps" in said
     assert "at an end of the grid: of no arm." in said

@@ -154,7 +154,7 @@ def _check_length(tokens: int, limit: int, what: str, too_long: TooLong, *, part
     if tokens > limit and too_long == "refuse":
         raise DataError(
             f"{what} has {tokens} tokens, and this run was trained and evaluated with at most {limit}: shorten it, or "
-            "choose too_long = 'truncate' (drop its end)" + parts * " or 'window' (in pieces)"
+            "choose too_long = 'truncate' (drop its end)" + parts * " or too_long = 'window' (in pieces)"
         )
 
 

@@ -4,11 +4,13 @@ A lesson is a page, ``NAME.md``: text, cells of Python and numbers that they com
 terminal; the site and its notebooks are made of the same file.
 """
 
+from collections import Counter
+
 from posenc_jax.refusals import did_you_mean
-from posenc_jax.show.lessons.lesson import Lesson, read
+from posenc_jax.show.lessons.lesson import Lesson, Verdict, read
 from posenc_jax.show.lessons.tables import table, vector
 
-__all__ = ["LESSONS", "NAMES", "Lesson", "numbered", "table", "vector"]
+__all__ = ["LESSONS", "NAMES", "Lesson", "numbered", "table", "tally", "vector"]
 
 # In the order of the chapter, its sections before its applications, with the articles' examples between them.
 NAMES = (
@@ -17,6 +19,11 @@ NAMES = (
     *("documents", "claims"),
 )
 LESSONS: tuple[Lesson, ...] = tuple(map(read, NAMES))
+
+
+def tally() -> Counter[Verdict]:
+    """How many claims of the four texts have each verdict; a lesson on several claims has others."""
+    return Counter(one.verdict for own in LESSONS for one in own.findings if one.verdict != "several claims")
 
 
 def numbered(asked: str) -> tuple[int, Lesson]:

@@ -5,7 +5,7 @@ import importlib.resources
 import json
 from typing import Literal, NamedTuple
 
-Verdict = Literal["confirmed", "refuted", "holds under a condition", "cannot be told here"]
+Verdict = Literal["confirmed", "refuted", "holds under a condition", "cannot be told here", "several claims"]
 
 
 class TestedClaim(NamedTuple):

@@ -12,12 +12,7 @@ PICTURES = "../../../scripts/docs/pictures"
 _LINK = re.compile(r"\[([^\]]*)\]\((?:(\w+)\.md|(?:\.\./)*([^)]*))\)")
 _ANSWER = re.compile(r"<details>\n<summary>Answer</summary>\n\n(.*?)\n\n</details>", re.DOTALL)
 _UNSEEN = re.compile(r"^(```math\n.*?^```|<!--.*?-->)\n", re.MULTILINE | re.DOTALL)
-_NAMED = {
-    "confirmed": "Confirmed.",
-    "refuted": "**Refuted.**",
-    "holds under a condition": "*Only under a condition.*",
-    "cannot be told here": "*Cannot be told here.*",
-}
+_NAMED = {"confirmed": "Confirmed.", "refuted": "**Refuted.**", "holds under a condition": "*Only under a condition.*"}
 
 
 def for_terminal(number: int, lesson: Lesson, *, answer: bool) -> str:
@@ -45,9 +40,10 @@ def for_site(number: int, lesson: Lesson, *, runs: bool) -> tuple[str, str]:
 def index(text: str, lessons: Sequence[Lesson]) -> str:
     """The page of all lessons with their list, and with the table of contents for the site."""
     rows = [
-        (str(number), f"[{own.title}]({own.name}.md)", one.claim, f"{_NAMED[one.verdict]} {one.because}")
+        (str(number), f"[{own.title}]({own.name}.md)", one.claim, f"{verdict} {one.because}")
         for number, own in enumerate(lessons, 1)
         for one in own.findings
+        for verdict in [_NAMED.get(one.verdict, f"*{one.verdict.capitalize()}.*")]
     ]
     found = grid(["", "step", "claim", "finding"], "llll", rows)
     contents = "\n".join(f"lessons/{own.name}" for own in lessons)
