@@ -150,7 +150,7 @@ BUGS = {
     "scaling on the wrong layers": Bug("gemma3", _scaling_on_all_layers),
     "attention factor left out": Bug("llama_yarn", _no_attention_factor),
     "epsilon wrong": Bug("llama", _config(rms_norm_eps=1e-4)),
-    "part of each head rotated": Bug("llama", _config(partial_rotary_factor=0.5)),
+    "part of each head rotated": Bug("llama", _encodings(rotary_dim=4)),
     "lanes mixed": Bug("llama", _encodings(layout="interleaved")),
     "all of each head rotated": Bug("gpt_neox", _config(rotary_pct=1.0)),
     "embeddings scaled": Bug("llama", _settings("llama", scale_embeddings=True)),
