@@ -34,7 +34,8 @@ def test_help_has_the_width_of_the_terminal(printed, monkeypatch, words):
     assert max(map(len, printed(*words).splitlines())) <= 80
 
 
-def test_help_is_grouped(printed):
+def test_help_is_grouped(printed, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")  # a command has one line there
     shown = printed("--help")
     for title, group in GROUPS.items():
         part = shown.partition(f"\n{title}:\n")[2].partition("\n\n")[0]
