@@ -89,7 +89,7 @@ def test_what_an_ablation_on_text_records_can_be_reported(tmp_path):
 def test_scores_in_a_terminal():
     lines = score_table(TRANSLATION, _replicas(CHRF)[:1]).splitlines()
     assert lines[0] == "translation nope: chrF by source tokens"
-    assert lines[1].split() == ["seed", "rate", "in", "range", "(token", "accuracy)", "9-16", "33-64"]
+    assert lines[1].split() == ["seed", "rate", "validation", "(token", "accuracy)", "9-16", "33-64"]
     assert lines[2].split() == ["0", "0.001", "0.500", "41.3", "5.0"]
     assert len({len(line) for line in lines[1:]}) == 1
     rows = [{"length": 64, "rouge_l": 0.0, "chrf": 100.0}]
