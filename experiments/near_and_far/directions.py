@@ -21,8 +21,8 @@ HEADS = (
     Direction("aliases", "the alias of heads is higher at 8,192 than at 512", "Du et al. 2026"),
 )
 
-# Of the task: how often the token n back is found in second copies of words, n up to 4,096 tokens, in texts of 1x, 2x and
-# 4x the context of 8,192. "half" is NoPE in every second layer; YaRN and NTK are those for 4 times the context. The
+# Of the task: how often the token n back is found in second copies of words, n up to 4,096 tokens, in texts of 1x, 2x
+# and 4x the context of 8,192. "half" is NoPE in every second layer; YaRN and NTK are those for 4 times the context. The
 # frequencies alone predict an inversion of 0.349, 0.346 and 0.347 (none), 0.384, 0.347 and 0.342 (YaRN), 0.359, 0.352
 # and 0.363 (NTK), and halfway from none's to a half (half): so none should not fall, if inversion were all.
 TASK = (
@@ -33,8 +33,6 @@ TASK = (
     Direction("none 1x - yarn 1x", "YaRN for 4 times the context finds it less often than none (1x)", "inversion"),
     Direction("none 1x - ntk 1x", "NTK for 4 times the context finds it less often than none (1x)", "inversion"),
     Direction("yarn 2x - none 2x", "at 2x YaRN finds it more often than none, with equal inversion", "own"),
-    Direction(
-        "ranks", "over all changes and lengths, the more inversion the less often (minus rank correlation)", "own"
-    ),
+    Direction("ranks", "over changes and lengths, the more inversion the less often (minus rank correlation)", "own"),
     Direction("list", "the k-th of 8 words of a list is named more often than by chance", "own"),
 )

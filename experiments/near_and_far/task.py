@@ -21,23 +21,28 @@ import functools
 import json
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import scipy.stats
 
 from experiments.context.texts import of_corpus
+from experiments.near_and_far.directions import TASK
 from experiments.records import short
+from posenc_jax.analysis.near_and_far import predicted
 from posenc_jax.context.prompts import WORDS
 from posenc_jax.context.reading import Reader
-from posenc_jax.encodings import RoPE
+from posenc_jax.encodings import Dims, RoPE
 from posenc_jax.encodings.interface.slots import Slot
 from posenc_jax.encodings.rotary.rope_scaling import NTK
 from posenc_jax.encodings.rotary.yarn import YaRN
 from posenc_jax.models import Streams
 from posenc_jax.models.layer_encodings import sequence_of
 from posenc_jax.runs.inference import Loaded, load_run
+from posenc_jax.statistics import mean_interval
 from posenc_jax.training.step import model_of
 
 RECORD = Path(__file__).with_name("task.json")
@@ -45,6 +50,8 @@ BLOCK, KNOWN = 64, 8
 """Tokens of a block, and those at its beginning that are not asked: they tell which block it is."""
 PAGES, PAGE, POOL = 48, 2048, 16384
 LISTS = 32
+DISTANCES = (128, 256, 512, 1024, 2048, 4096)
+"""Those that texts of all lengths have."""
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 TRAINED = 8192
 
@@ -144,6 +151,82 @@ def named(loaded: Loaded) -> list[float]:
     return found
 
 
+def scores(
+    found: dict[str, Any], name: str, length: int, words: bool = True, at: tuple[int, ...] = DISTANCES
+) -> np.ndarray:
+    """``[P, 2]``, the accuracy of a change in the pairs of words or of passages at distances, in all texts of a length;
+    no pairs where it was not run.
+    """
+    own = [
+        both
+        for key, text in found["texts"].items()
+        if key.split()[0] == str(length)
+        for both, distance, of_words in zip(text.get(name, ()), text["distance"], text["words"])
+        if distance in at and of_words == words
+    ]
+    return np.array(own).reshape(-1, 2)
+
+
+def inversions(rope: RoPE, dims: Dims, lengths: Iterable[int]) -> dict[str, list[float]]:
+    """The inversion that the frequencies of each change predict at lengths; of "half" the mean over layers."""
+    found = {}
+    for name, slot in slots(rope).items():
+        turning = slot if name != "half" else slot[0]
+        own = [predicted(turning[0].frequencies_for(dims), n, pairs=2**15).value for n in lengths]
+        found[name] = own if name != "half" else [(share + 0.5) / 2 for share in own]
+    return found
+
+
+def ranks(found: dict[str, Any]) -> tuple[float, tuple[float, float]]:
+    """Minus the rank correlation of predicted inversion and accuracy, over changes and lengths, with its interval by
+    Fisher's transformation (standard error 1.03 / sqrt(n - 3)).
+    """
+    both = [
+        (share, own[:, 1].mean())
+        for name, shares in found["predicted"].items()
+        for length, share in zip(found["lengths"], shares)
+        if len(own := scores(found, name, length))
+    ]
+    value = -scipy.stats.spearmanr(*zip(*both)).statistic
+    half = 1.96 * 1.03 / np.sqrt(len(both) - 3)
+    return value, (float(np.tanh(np.arctanh(value) - half)), float(np.tanh(np.arctanh(value) + half)))
+
+
+def difference(found: dict[str, Any], number: str) -> tuple[float, tuple[float, float]] | None:
+    """The difference of two means over pairs of words, with its interval: paired in the same texts, else Welch's."""
+    if number == "near - far":
+        a, b = (scores(found, "none", TRAINED, at=(distance,)) for distance in (DISTANCES[0], DISTANCES[-1]))
+        paired = False
+    else:
+        (first, once), (second, twice) = (side.split() for side in number.split(" - "))
+        a, b = (scores(found, name, TRAINED * int(own[:-1])) for name, own in ((first, once), (second, twice)))
+        paired = once == twice
+    if not len(a) or not len(b):
+        return None
+    a, b = a[:, 1], b[:, 1]
+    test = scipy.stats.ttest_1samp(a - b, 0) if paired else scipy.stats.ttest_ind(a, b, equal_var=False)
+    return float(a.mean() - b.mean()), test.confidence_interval()
+
+
+def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each of `TASK` that was run with its number, the interval, a word, and the effect that is seen in 4 of 5 trials:
+    2.8 standard errors, where half an interval is 1.96 of them.
+    """
+    rows = []
+    for one in TASK:
+        if one.number == "list":
+            own = mean_interval([value - 1 / len(PLACES) for value in found["list"]])
+            got: Any = own.mean, (own.low, own.high)
+        else:
+            got = ranks(found) if one.number == "ranks" else difference(found, one.number)
+        if got is not None:
+            mean, (low, high) = got
+            word = "no difference seen" if low <= 0 <= high else "as expected" if low > 0 else "the other way"
+            numbers = {"mean": mean, "low": low, "high": high, "seen": 2.8 / 3.92 * (high - low)}
+            rows.append({**one._asdict(), **numbers, "word": word})
+    return rows
+
+
 def main(run: str, *asked: str) -> None:
     """Measures what the record lacks, and keeps it."""
     loaded = load_run(run)
@@ -152,6 +235,8 @@ def main(run: str, *asked: str) -> None:
     found = json.loads(RECORD.read_text()) if RECORD.exists() else {"note": loaded.config.note, "texts": {}}
     if "list" not in found:
         found["list"] = short(named(loaded))
+    found["lengths"] = [TRAINED, 2 * TRAINED, 4 * TRAINED]
+    found["predicted"] = short(inversions(rope, loaded.config.dims, found["lengths"]))
     for length, count in (map(int, one.split("x")) for one in asked):
         for number in range(count):
             text = text_of(loaded, length, number)
@@ -160,7 +245,7 @@ def main(run: str, *asked: str) -> None:
                 f"{length} {number}", {"distance": distances, "words": text.words.tolist()}
             )
             for name, slot in slots(rope).items():
-                if name not in kept:
+                if name not in kept and (name != "half" or length == TRAINED):
                     start = time.time()
                     kept[name] = short(accuracies(loaded, slot, text).tolist())
                     print(length, number, name, np.mean(kept[name], 0), f"{time.time() - start:.0f} s", flush=True)
