@@ -36,3 +36,7 @@ TASK = (
     Direction("ranks", "over changes and lengths, the more inversion the less often (minus rank correlation)", "own"),
     Direction("list", "the k-th of 8 words of a list is named more often than by chance", "own"),
 )
+
+# Of Möbius RoPE (`moebius`), with 16 paired seeds: the logarithm of the variance of RoPE's scores over seeds divided by
+# that of its own.
+MOEBIUS = Direction("log ratio", "the scores of Möbius RoPE vary less over seeds than RoPE's", "Bae 2026")

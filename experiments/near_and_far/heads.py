@@ -28,7 +28,7 @@ from posenc_jax.analysis.near_and_far import HeadContents, alias, inversion, pre
 from posenc_jax.models import Streams
 from posenc_jax.models.layer_encodings import sequence_of
 from posenc_jax.runs.inference import Loaded, load_run
-from posenc_jax.statistics import mean_interval
+from posenc_jax.statistics import detectable, mean_interval
 from posenc_jax.training.step import model_of
 
 RECORD = Path(__file__).with_name("heads.json")
@@ -115,7 +115,8 @@ def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
     for one in HEADS:
         own = mean_interval(numbers[one.number].tolist())
         word = "no difference seen" if own.low <= 0 <= own.high else "as expected" if own.low > 0 else "the other way"
-        rows.append({**one._asdict(), "mean": own.mean, "low": own.low, "high": own.high, "word": word})
+        numbers = {"mean": own.mean, "low": own.low, "high": own.high, "seen": detectable(own.deviation, own.n)}
+        rows.append({**one._asdict(), **numbers, "word": word})
     return rows
 
 
