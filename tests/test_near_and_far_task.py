@@ -89,7 +89,7 @@ def test_lengths_are_compared_by_welch_and_changes_by_pairs():
     texts = {}
     for key, names in (("8192 0", ("none", "yarn")), ("16384 0", ("none",))):
         own = {name: generator.uniform(size=(12, 2)).tolist() for name in names}
-        texts[key] = {"distance": [128] * 12, "words": [True, False] * 6, **own}
+        texts[key] = {"distance": [128] * 12, "words": [True, False] * 6, "second": [64] * 12, **own}
     sides = (("8192 0", "none"), ("8192 0", "yarn"), ("16384 0", "none"))
     none, yarn, twice = (np.array(texts[key][name])[::2, 1] for key, name in sides)
     found = {"texts": texts}

@@ -115,8 +115,8 @@ def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
     for one in HEADS:
         own = mean_interval(numbers[one.number].tolist())
         word = "no difference seen" if own.low <= 0 <= own.high else "as expected" if own.low > 0 else "the other way"
-        numbers = {"mean": own.mean, "low": own.low, "high": own.high, "seen": detectable(own.deviation, own.n)}
-        rows.append({**one._asdict(), **numbers, "word": word})
+        seen = detectable(own.deviation, own.n)
+        rows.append({**one._asdict(), "mean": own.mean, "low": own.low, "high": own.high, "seen": seen, "word": word})
     return rows
 
 

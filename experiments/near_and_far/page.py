@@ -24,6 +24,8 @@ README = Path(__file__).with_name("README.md")
 PICTURE = Path(__file__).with_name("inversion.png")
 SHOWN = (2**9, 2**13, 2**17, 2**20)
 SHOWN_DISTANCES = (128, 512, 2048, 4096)
+ALL = (*task.DISTANCES, 8192)
+PARTS = (range(8192), range(8192, 10240), range(10240, 12288), range(12288, 16384))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -135,14 +137,21 @@ def of_task(found: dict[str, Any]) -> str:
     lines = []
     for times, length in enumerate(found["lengths"]):
         for name, shares in found["predicted"].items():
-            words, passages = (task.scores(found, name, length, words) for words in (True, False))
+            words, passages = (task.scores(found, name, length, words=words) for words in (True, False))
             if len(words):
                 by_distance = [task.scores(found, name, length, at=(n,))[:, 1].mean() for n in SHOWN_DISTANCES]
                 numbers = [shares[times], words[:, 1].mean(), *by_distance, *passages.mean(0)]
                 lines.append([code(name), f"{length:,}", f"{len(words)}", *(f"{one:.3f}" for one in numbers)])
     titles = ["", "tokens", "pairs", "inversion predicted", "words found", *(f"{n:,} back" for n in SHOWN_DISTANCES)]
     table = grid([*titles, "first of passages", "second"], "l" + "r" * (len(titles) + 1), lines)
-    return "\n".join([table, "", judged(task.judged(found))])
+    by_place = []
+    for name in found["predicted"]:
+        own = [task.scores(found, name, 2 * task.TRAINED, at=ALL, within=part)[:, 1] for part in PARTS]
+        if len(own[0]):
+            by_place.append([code(name), *(f"{cell.mean():.3f} of {len(cell)}" for cell in own)])
+    titles = ["words at 2x, second block at", *(f"{own.start:,} to {own.stop:,}" for own in PARTS)]
+    places = grid(titles, "l" + "r" * len(PARTS), by_place)
+    return "\n".join([table, "", places, "", judged(task.judged(found))])
 
 
 def of_moebius(found: dict[str, Any]) -> str:

@@ -10,6 +10,8 @@ are words, of which none stands anywhere else in the text, so that the word befo
 how often the most probable of all 49,152 tokens is the right one, from the eighth token of a block on. What a model
 knows without the copy is its accuracy in the first block of a pair; of words it cannot know any.
 
+"half" was run at 1x alone, where it finds no word: at 2x it could not find fewer.
+
 A list has 8 words; the question names a place, from first to eighth, and the answer is among the 8. What was expected
 is in `directions`.
 """
@@ -52,6 +54,8 @@ PAGES, PAGE, POOL = 48, 2048, 16384
 LISTS = 32
 DISTANCES = (128, 256, 512, 1024, 2048, 4096)
 """Those that texts of all lengths have."""
+FACTS = ("distance", "words", "second")
+"""What the record says of each pair: how far apart, whether of words, and where the second block begins."""
 PLACES = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth")
 TRAINED = 8192
 
@@ -152,17 +156,24 @@ def named(loaded: Loaded) -> list[float]:
 
 
 def scores(
-    found: dict[str, Any], name: str, length: int, words: bool = True, at: tuple[int, ...] = DISTANCES
+    found: dict[str, Any],
+    name: str,
+    length: int,
+    *,
+    words: bool = True,
+    at: tuple[int, ...] = DISTANCES,
+    beside: str = "none",
+    within: range = range(2**30),
 ) -> np.ndarray:
-    """``[P, 2]``, the accuracy of a change in the pairs of words or of passages at distances, in all texts of a length;
-    no pairs where it was not run.
+    """``[P, 2]``, the accuracy of a change in the pairs of words or of passages at distances, with the second block in
+    some places, in all texts of a length that were read under it and under another change.
     """
     own = [
         both
         for key, text in found["texts"].items()
-        if key.split()[0] == str(length)
-        for both, distance, of_words in zip(text.get(name, ()), text["distance"], text["words"])
-        if distance in at and of_words == words
+        if key.split()[0] == str(length) and beside in text
+        for both, distance, of_words, place in zip(text.get(name, ()), *(text[fact] for fact in FACTS))
+        if distance in at and of_words == words and place in within
     ]
     return np.array(own).reshape(-1, 2)
 
@@ -199,8 +210,9 @@ def difference(found: dict[str, Any], number: str) -> tuple[float, tuple[float, 
         paired = False
     else:
         (first, once), (second, twice) = (side.split() for side in number.split(" - "))
-        a, b = (scores(found, name, TRAINED * int(own[:-1])) for name, own in ((first, once), (second, twice)))
         paired = once == twice
+        a = scores(found, first, TRAINED * int(once[:-1]), beside=second if paired else first)
+        b = scores(found, second, TRAINED * int(twice[:-1]), beside=first if paired else second)
     if not len(a) or not len(b):
         return None
     a, b = a[:, 1], b[:, 1]
@@ -240,16 +252,15 @@ def main(run: str, *asked: str) -> None:
     for length, count in (map(int, one.split("x")) for one in asked):
         for number in range(count):
             text = text_of(loaded, length, number)
-            distances = (np.diff(text.pairs)[:, 0] * BLOCK).tolist()
-            kept = found["texts"].setdefault(
-                f"{length} {number}", {"distance": distances, "words": text.words.tolist()}
-            )
+            kept = found["texts"].setdefault(f"{length} {number}", {})
+            facts = (np.diff(text.pairs)[:, 0] * BLOCK, text.words, text.pairs[:, 1] * BLOCK)
+            kept |= {fact: own.tolist() for fact, own in zip(FACTS, facts)}
             for name, slot in slots(rope).items():
                 if name not in kept and (name != "half" or length == TRAINED):
                     start = time.time()
                     kept[name] = short(accuracies(loaded, slot, text).tolist())
                     print(length, number, name, np.mean(kept[name], 0), f"{time.time() - start:.0f} s", flush=True)
-                    RECORD.write_text(json.dumps(found) + "\n")
+                RECORD.write_text(json.dumps(found) + "\n")
 
 
 if __name__ == "__main__":
