@@ -2,7 +2,7 @@
 
     posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
     python -m experiments.corpora.make python-docs
-    python -m experiments.near_and_far.task runs/smollm2 8192x4 16384x2    # texts of a length; goes on where it stopped
+    python -m experiments.near_and_far.task runs/smollm2 8192x2 16384x1    # texts of a length; goes on where it stopped
 
 A text is of blocks of 64 tokens: pages of the Python documentation, one behind the other, in which some blocks stand a
 second time, n tokens later; n is 128, 256, ... up to half the text. Half of these pairs are passages of the pages, half
@@ -10,7 +10,7 @@ are words, of which none stands anywhere else in the text, so that the word befo
 how often the most probable of all 49,152 tokens is the right one, from the eighth token of a block on. What a model
 knows without the copy is its accuracy in the first block of a pair; of words it cannot know any.
 
-"half" was run at 1x alone, where it finds no word: at 2x it could not find fewer.
+"half" was run at 1x alone, where it finds no word: at 2x it could not find fewer. It and NTK lack the second text of 1x.
 
 A list has 8 words; the question names a place, from first to eighth, and the answer is among the 8. What was expected
 is in `directions`.
