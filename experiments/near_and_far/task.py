@@ -10,7 +10,7 @@ are words, of which none stands anywhere else in the text, so that the word befo
 how often the most probable of all 49,152 tokens is the right one, from the eighth token of a block on. What a model
 knows without the copy is its accuracy in the first block of a pair; of words it cannot know any.
 
-"half" was run at 1x alone, where it finds no word: at 2x it could not find fewer. It and NTK lack the second text of 1x.
+"half" was run at 1x alone, where it finds no word: at 2x it could not find fewer. It and NTK lack a second text of 1x.
 
 A list has 8 words; the question names a place, from first to eighth, and the answer is among the 8. What was expected
 is in `directions`.
