@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from experiments.near_and_far import heads, page, rows, task
+from experiments.near_and_far import heads, moebius, page, rows, task
 from posenc_jax.encodings.catalogue import CATALOGUE
 from posenc_jax.golden.rope.check import models
 
@@ -111,7 +111,7 @@ def test_ratios_are_of_the_record():
 def test_heads_are_counted():
     found = np.array(json.loads(heads.RECORD.read_text())["inversion"]).mean(0)
     counts = (found > 0.4).sum((0, 1))
-    assert f"{counts[0]} heads are above 0.4 at 512, {counts[1]} at 2,048 and {counts[2]} at 8,192" in PAGE
+    assert f"{counts[0]} heads are above 0.4 at 512, {counts[2]} at 2,048 and {counts[4]} at 8,192" in PAGE
 
 
 def test_directions_are_judged_as_another_way_says():
@@ -122,7 +122,39 @@ def test_directions_are_judged_as_another_way_says():
     own = heads.judged(found)[0]
     assert [own["mean"], own["low"], own["high"]] == pytest.approx([of_texts.mean(), low, high])
     assert own["word"] == ("no difference seen" if low <= 0 <= high else "as expected" if low > 0 else "the other way")
-    found = json.loads(task.RECORD.read_text())
-    by_length = found["accuracy"]["none"]
-    falls = np.subtract(by_length[str(found["lengths"][0])], by_length[str(found["lengths"][-1])])
-    assert task.judged(found)[0]["mean"] == pytest.approx(falls.mean(), abs=1e-4)
+
+
+def found_words(name, length, places=(0, 2**20), distances=range(2**20)):
+    """The share of words that are found in second blocks, with a loop over the record."""
+    texts, found = json.loads(task.RECORD.read_text())["texts"], []
+    for key, text in texts.items():
+        for both, n, of_words, place in zip(text.get(name, ()), text["distance"], text["words"], text["second"]):
+            if key.startswith(f"{length} ") and of_words and places[0] <= place < places[1] and n in distances:
+                found.append(both[1])
+    return np.mean(found)
+
+
+def test_what_is_said_of_the_task_is_of_its_record():
+    near, far = (found_words("none", 8192, distances=[n]) for n in (128, 4096))
+    assert f"{near:.3f} of words 128 back and {far:.3f} of those 4,096 back" in PAGE
+    inside, behind = (found_words("none", 16384, places) for places in ((0, 8192), (12288, 16384)))
+    scaled = found_words("yarn", 16384, (12288, 16384))
+    assert f"{inside:.3f} up to place 8,192 and {behind:.3f} from 12,288 on, where YaRN finds {scaled:.3f}" in PAGE
+    record = json.loads(task.RECORD.read_text())
+    words = {row["number"]: row["word"] for row in task.judged(record)}
+    assert words["near - far"] == words["none 1x - yarn 1x"] == words["none 1x - ntk 1x"] == "as expected"
+    assert "none 1x - none 4x" not in words
+    of_none, shares = record["predicted"]["none"], record["predicted"]
+    assert abs(of_none[1] - of_none[0]) < 0.01 < min(shares[name][0] - of_none[0] for name in ("yarn", "half"))
+    assert max(both[0] for text in record["texts"].values() for both, of in zip(text["none"], text["words"]) if of) == 0
+
+
+def test_moebius_is_judged_by_pitman_and_morgan():
+    found = json.loads(moebius.RECORD.read_text())
+    plain, own = np.array(found["rope"]), np.array(found["moebius"])
+    assert len(plain) == len(own) == 16
+    unequal = scipy.stats.pearsonr(plain + own, plain - own).pvalue < 0.05
+    (row,) = moebius.judged(found)
+    assert (row["word"] != "no difference seen") == unequal
+    assert row["mean"] == pytest.approx(np.log(plain.var() / own.var()))
+    assert (2 * np.log(31 / 6) > row["high"]) == ("which the interval excludes" in PAGE)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.near_and_far import heads, rows, task
+from experiments.near_and_far import heads, moebius, rows, task
 from posenc_jax.analysis.near_and_far import CONFUSED
 from posenc_jax.drawing.markdown import code, grid, refilled
 from posenc_jax.drawing.plots import Axis, HeatMap
@@ -23,6 +23,9 @@ from posenc_jax.show.inversion_tables import confused_from
 README = Path(__file__).with_name("README.md")
 PICTURE = Path(__file__).with_name("inversion.png")
 SHOWN = (2**9, 2**13, 2**17, 2**20)
+SHOWN_DISTANCES = (128, 512, 2048, 4096)
+ALL = (*task.DISTANCES, 8192)
+PARTS = (range(8192), range(8192, 10240), range(10240, 12288), range(12288, 16384))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -111,27 +114,59 @@ def of_heads(found: dict[str, Any]) -> str:
         expected = [own[0] for own in found["predicted"]] if name == "inversion" else found["alias_of_normal"]
         lines.append([f"{name}, equal normal contents", *(f"{share:.3f}" for share in expected)])
     titles = ["", *(f"{n:,}" for n in found["lengths"])]
-    return "\n".join([grid(titles, "lrrr", lines), "", judged(heads.judged(found))])
+    return "\n".join([grid(titles, "l" + "r" * len(found["lengths"]), lines), "", judged(heads.judged(found))])
 
 
 def judged(rows_of: list[dict[str, Any]]) -> str:
     """What became of directions."""
     lines = [
-        [one["claim"], one["source"], f"{one['mean']:+.3f} [{one['low']:.3f}, {one['high']:.3f}]", one["word"]]
+        [
+            one["claim"],
+            one["source"],
+            f"{one['mean']:+.3f} [{one['low']:.3f}, {one['high']:.3f}]",
+            f"{one['seen']:.3f}",
+            one["word"],
+        ]
         for one in rows_of
     ]
-    return grid(["expected", "by", "number [95 %]", "here"], "llrl", lines)
+    return grid(["expected", "by", "number [95 %]", "seen from", "here"], "llrrl", lines)
 
 
 def of_task(found: dict[str, Any]) -> str:
-    """Accuracy by change and length, and the directions."""
-    lengths = found["lengths"]
+    """Accuracy by change and length, of words by distance, beside the predicted inversion; and the directions."""
+    lines = []
+    for times, length in enumerate(found["lengths"]):
+        for name, shares in found["predicted"].items():
+            words, passages = (task.scores(found, name, length, words=words) for words in (True, False))
+            if len(words):
+                by_distance = [task.scores(found, name, length, at=(n,))[:, 1].mean() for n in SHOWN_DISTANCES]
+                numbers = [shares[times], words[:, 1].mean(), *by_distance, *passages.mean(0)]
+                lines.append([code(name), f"{length:,}", f"{len(words)}", *(f"{one:.3f}" for one in numbers)])
+    titles = ["", "tokens", "pairs", "inversion predicted", "words found", *(f"{n:,} back" for n in SHOWN_DISTANCES)]
+    table = grid([*titles, "first of passages", "second"], "l" + "r" * (len(titles) + 1), lines)
+    by_place = []
+    for name in found["predicted"]:
+        own = [task.scores(found, name, 2 * task.TRAINED, at=ALL, within=part)[:, 1] for part in PARTS]
+        if len(own[0]):
+            by_place.append([code(name), *(f"{cell.mean():.3f} of {len(cell)}" for cell in own)])
+    titles = ["words at 2x, second block at", *(f"{own.start:,} to {own.stop:,}" for own in PARTS)]
+    places = grid(titles, "l" + "r" * len(PARTS), by_place)
+    return "\n".join([table, "", places, "", judged(task.judged(found))])
+
+
+def of_moebius(found: dict[str, Any]) -> str:
+    """Means and deviations over seeds, their ratio, and what was expected."""
     lines = [
-        [code(name), *(f"{np.mean(own[str(n)]):.3f}" if str(n) in own else "" for n in lengths)]
-        for name, own in found["accuracy"].items()
+        [
+            code(moebius.ARMS[name]),
+            f"{len(found[name])}",
+            f"{np.mean(found[name]):.3f}",
+            f"{np.std(found[name], ddof=1):.3f}",
+        ]
+        for name in moebius.ARMS
     ]
-    titles = ["token n back", *(f"{n:,} ({n // lengths[0]}x)" for n in lengths)]
-    return "\n".join([grid(titles, "l" + "r" * len(lengths), lines), "", judged(task.judged(found))])
+    table = grid(["", "seeds", "exact match", "deviation over seeds"], "lrrr", lines)
+    return "\n".join([table, "", judged(moebius.judged(found))])
 
 
 def picture(record: dict[str, Any]) -> HeatMap:
@@ -167,6 +202,7 @@ def filled(page: str) -> str:
         "models": table(record, "model"),
         "heads": of_heads(read(heads.RECORD)),
         "task": of_task(read(task.RECORD)),
+        "moebius": of_moebius(read(moebius.RECORD)),
         "catalogue": table(record, "catalogue"),
     }
     for name, text in parts.items():
