@@ -215,7 +215,7 @@ def pages() -> dict[Path, str]:
     """The page with the counts, as it should be."""
     record = json.loads(RECORD.read_text())
     found = counts(record)
-    headings = ["", "all", "right", "refused", "wrong", "refused by the class, too", "not measured"]
+    headings = ["", "all", "right", "refused", "wrong", "refused by the class", "not measured"]
     entries = [
         [name, str(sum(found[name].values())), *(str(found[name][word]) for word in WORDS)]
         for name in ("types", "configs")

@@ -63,7 +63,7 @@ def _beside_the_committed(directory: Path) -> str:
     )
     notes = (
         f"Here: {environment()['cpu']}. Committed, as in the README: {committed['environment']['cpu']}.",
-        "The same kind of processor and the same versions give the same bits; on another, a seed has moved by 0.16.",
+        "The same machine and versions give the same bits; on another, even of one name, a seed has moved by 0.16.",
     )
     return text(TextTable("Unseen lengths", ("encoding", "here", "committed"), "lll", entries, notes), columns())
 

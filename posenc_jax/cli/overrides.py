@@ -129,7 +129,9 @@ def swept(ablation: Ablation, words: Sequence[str]) -> Ablation:
         return ablation
     fields = {}
     for word in words:
-        name, _, values = word.partition("=")
+        name, is_given, values = word.partition("=")
+        if not is_given:
+            raise UsageError(f"--sweep {word} has no values: write {word}=A,B")
         fields[name] = tuple(map(_value, re.split(r",(?![^(]*\))", values)))
     with refusing("--sweep: "):
         runs = sweep(ablation.runs, fields)

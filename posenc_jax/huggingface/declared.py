@@ -213,6 +213,9 @@ def _known(config: Mapping[str, Any], odd: dict[str, None], assume: str | None) 
     return kind
 
 
+_SWITCH = re.compile(r"^(rope|rotary|use_rope|use_rotary\w*)$")
+
+
 class ReadConfig(Mapping[str, Any]):
     """A config that remembers which of its settings were asked for.
 
@@ -235,12 +238,20 @@ class ReadConfig(Mapping[str, Any]):
         return len(self.given)
 
     def left(self) -> list[tuple[str, Any]]:
-        """The settings of positions that were not asked for, and say more than none, false or zero."""
+        """The settings of positions that were not asked for, and say more than none, false or zero, or turn rotation
+        off.
+        """
         return [
             (name, value)
             for name, value in self.given.items()
-            if value and value != "absolute"  # BERT's word, which many others have beside what they do
-            if name not in self.asked and _OF_POSITIONS.search(name) and not _OF_OTHERS.search(name)
+            if name not in self.asked
+            and (
+                (value is False and _SWITCH.search(name))
+                or (
+                    (value and value != "absolute")  # BERT's word, which many others have beside what they do
+                    and (_OF_POSITIONS.search(name) and not _OF_OTHERS.search(name))
+                )
+            )
         ]
 
 

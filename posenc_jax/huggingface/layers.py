@@ -129,7 +129,10 @@ def window_of(config: Mapping[str, Any], kind: str, own: Dialect) -> int | None:
         return whole(config, "attention_chunk_size") or own.chunk
     if kind not in _WINDOWED or (own.window is None and own.windows == "none"):
         return None
-    found = whole(config, own.window_key) or own.window
+    found = whole(config, own.window_key)
+    if found is None and own.window is not None and own.window_key in config:
+        raise DataError(f"{own.window_key} = null, and {kind} needs one: take it out for the default, {own.window}")
+    found = found or own.window
     if found is None:
         return None
     return found // 2 + own.both_sides if own.both_sides or own.half_window else found

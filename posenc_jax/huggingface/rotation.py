@@ -243,7 +243,8 @@ def rotated_width(config: Mapping[str, Any], own: Dialect) -> int:
     """head_dim, of which all or a part is rotated; for heads with a part of their own for it, that part."""
     if own.latent:
         return whole(config, "qk_rope_head_dim") or own.latent
-    given = (whole(config, own.head_key) if own.head_key else None) or own.head_dim
+    default = None if own.head_key in config else own.head_dim  # with a null, classes divide the width of the model
+    given = (whole(config, own.head_key) if own.head_key else None) or default
     if given is not None:
         return given
     width = needed(config, "hidden_size", "by which head_dim is found where it is missing too")

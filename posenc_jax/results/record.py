@@ -154,7 +154,8 @@ def _read_info(directory: Path) -> AblationInfo:
     if not path.is_file():
         if any(directory.glob("group-*")):
             raise ValueError(f"{directory} holds a run, no ablation: `posenc evaluate {directory}` prints its scores")
-        raise ValueError(f"{directory} has no ablation.json, so it is no ablation directory: name one that has")
+        lacks = "has no ablation.json, so it is no ablation directory" if directory.exists() else "does not exist"
+        raise ValueError(f"{directory} {lacks}: name the directory of an ablation")
     try:
         info = unseal(path.read_bytes())
     except DamagedError as error:

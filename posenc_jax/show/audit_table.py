@@ -65,7 +65,8 @@ def _answer(record: Json) -> str:
     kept = re.fullmatch(r"kept \(([0-9]+)/[0-9]+\)(.*)", record["verdict"])
     if kept is None:
         return f"and its contract: {record['verdict']}"
-    return f"passes the tests of caches, masks and more that apply, {kept[1]} of {len(record['clauses'])}{kept[2]}"
+    of = f"{kept[1]} of {kept[1]} tests of caches, masks and more that apply, of {len(record['clauses'])} in all"
+    return f"passes {of}{kept[2]}"
 
 
 def audit_tables(audit: Json) -> list[TextTable]:

@@ -64,7 +64,9 @@ def specs(found: Groups) -> Iterator[str]:
     """The encodings, as strings, with the layers that have them."""
     by_spec: dict[str, list[int]] = {}
     for layer, numbers in found.items():
-        by_spec.setdefault(spec(layer.encodings), []).extend(numbers)
+        factor = math.prod(getattr(own, "logit_factor", 1.0) for own in layer.encodings)
+        scaled = f"\n  and logits are multiplied by {number(factor, 6)}" * (factor != 1)
+        by_spec.setdefault(spec(layer.encodings) + scaled, []).extend(numbers)
     for text, numbers in by_spec.items():
         yield f"layers {ranges(sorted(numbers))}: {text}"
 

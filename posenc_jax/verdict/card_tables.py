@@ -97,8 +97,9 @@ def table(card: Card, *, brief: bool = False) -> TextTable:
 
 def _row(card: Card, found: Finding, brief: bool) -> tuple[str, ...]:
     kind = card.kinds[found.table]
-    ours, theirs = (card.measured[label][found.table] for label in (found.label, found.baseline))
-    time, extra = time_ratio(ours, theirs), ours.num_parameters - theirs.num_parameters
+    where = found.table, found.label, found.baseline
+    ours, theirs = (card.measured[label][found.table] for label in where[1:])
+    time, extra = time_ratio(card.measured, *where), ours.num_parameters - theirs.num_parameters
     least = found.comparison.detectable
     return (
         *(() if len(card.labels) == 1 else (found.label,)),

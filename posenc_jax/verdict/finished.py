@@ -109,7 +109,7 @@ def _name(directory: Path, what: str, word: str, known: Iterable[str]) -> str:
     names = list(known)
     found = next((name for name in names if name.lower() == word.lower()), None)
     if found is None:
-        hint = did_you_mean(word, names, f"choose among {', '.join(names)}")
+        hint = did_you_mean(word, names, f"choose among {', '.join(map(repr, names))}")
         raise RefusedError(f"{directory} has no {what} {word!r}: {hint}")
     return found
 

@@ -102,8 +102,9 @@ def _seeds(findings: tuple[Finding, ...], seeds: tuple[int, ...], earlier: tuple
 
 
 def _cost(measured: Mapping[str, Mapping[str, Measured]], label: str, baseline: str) -> str:
-    shared = [(own, measured[baseline][name]) for name, own in measured[label].items() if name in measured[baseline]]
-    time, found = "", [found for own in shared if (found := time_ratio(*own)) is not None]
+    tables = [name for name in measured[label] if name in measured[baseline]]
+    shared = [(measured[label][name], measured[baseline][name]) for name in tables]
+    time, found = "", [own for name in tables if (own := time_ratio(measured, name, label, baseline)) is not None]
     if found:
         clock = "processor time" if any(own["platform"] == "cpu" for own in shared[0][0].environments) else "time"
         ratio, spread = statistics.median(ratio for ratio, _ in found), max(spread for _, spread in found)
@@ -113,13 +114,19 @@ def _cost(measured: Mapping[str, Mapping[str, Measured]], label: str, baseline: 
     return f"{label}: {time}{own:,} parameters of the encoding ({baseline}: {other:,})"
 
 
-def time_ratio(ours: Measured, theirs: Measured) -> tuple[float, float] | None:
-    """The time of a step of training, divided by that of another arm, and that of the slowest group of either arm,
-    divided by that of its fastest; None where the second is as large.
+def time_ratio(
+    measured: Mapping[str, Mapping[str, Measured]], table: str, label: str, baseline: str
+) -> tuple[float, float] | None:
+    """The time of a step of training, divided by that of the baseline, and that of the slowest group of any arm of the
+    table, divided by that of its fastest; None where the second is as large.
     """
-    if not (ours.milliseconds_per_step and theirs.milliseconds_per_step and ours.time_spread and theirs.time_spread):
+    arms = {name: of[table] for name, of in measured.items() if table in of}
+    (ours, our_spread), (theirs, their_spread) = (
+        (own.milliseconds_per_step, own.time_spread) for own in (arms[label], arms[baseline])
+    )
+    if not (ours and theirs and our_spread and their_spread):
         return None
-    ratio, spread = ours.milliseconds_per_step / theirs.milliseconds_per_step, max(ours.time_spread, theirs.time_spread)
+    ratio, spread = ours / theirs, max(own.time_spread or 1.0 for own in arms.values())
     return (ratio, spread) if max(ratio, 1 / ratio) > spread else None
 
 

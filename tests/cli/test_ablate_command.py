@@ -195,6 +195,8 @@ def test_a_sweep_of_a_field_that_no_run_has_is_refused(home, refusal):
     assert "--sweep: no run of the sweep has a field 'alibi.slopes'" in refusal(
         "ablate", "config.py", "--sweep", "alibi.slopes=alibi,nape"
     )
+    said = refusal("ablate", "config.py", "--sweep", "rope.base")
+    assert "--sweep rope.base has no values: write rope.base=A,B" in said
     assert "--sweep: seeds = (0,) is no sweep: give two values at least" in refusal(
         "ablate", "config.py", "--sweep", "seeds=0"
     )

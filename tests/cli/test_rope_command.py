@@ -21,6 +21,8 @@ def test_released_models(printed, name):
     assert all(spec(parse(own)) == own for own in specs)
     assert "Inverse frequencies, layers 0" in out
     assert "https://github.com/" in out
+    # (0.1 ln 40 + 1)^2, which mscale_all_dim = 1 asks for
+    assert ("\n  and logits are multiplied by 1.873854\n" in out) == (name == "DeepSeek-V3")
 
 
 def test_two_groups_of_layers(printed, monkeypatch):

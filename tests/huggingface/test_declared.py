@@ -406,6 +406,19 @@ def test_a_type_that_is_not_known_is_read_as_another_where_that_is_asked_for():
         from_hf(config, assume="lama")
 
 
+def test_a_null_is_no_default():
+    """Where the class has a default of its own, an explicit null is none: it divides the width, or fails."""
+    config = {"model_type": "ernie4_5", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    assert [from_hf(own).layers[0].head_dim for own in (config, {**config, "head_dim": None})] == [128, 16]
+    with pytest.raises(DataError, match=r"sliding_window = null, and sliding_attention needs one: .*, 4096"):
+        from_hf({"model_type": "gemma2", "num_hidden_layers": 2, "sliding_window": None})
+
+
+@pytest.mark.parametrize("name", ["use_rope", "rotary"])
+def test_a_switch_that_is_off_and_not_read_is_named(name):
+    assert from_hf({**LLAMA, name: False}).unread == (f"{name} = False is not read",)
+
+
 @pytest.mark.parametrize(
     "config",
     [

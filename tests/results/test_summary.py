@@ -197,7 +197,7 @@ def test_no_test_length_decides_the_learning_rate(ablation, change, scored):
 
 
 def test_nothing_to_report_is_one_clear_error(ablation, tmp_path):
-    with pytest.raises(ValueError, match=r"nowhere has no ablation\.json, so it is no ablation directory"):
+    with pytest.raises(ValueError, match="nowhere does not exist: name the directory of an ablation"):
         read_record(tmp_path / "nowhere")
     for text, said in (('{"task_label": "rsc", \n', "Expecting"), ("{}\n", "it has no checksum")):
         (ablation / "results.jsonl").write_text(text)

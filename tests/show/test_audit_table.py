@@ -107,7 +107,9 @@ def test_the_answer_is_a_line_and_what_failed():
     passed = {name: {"status": "passed", "detail": ""} for name in clauses}
     broken = record(verdict="kept (1/1), breaks parameters by nature", clauses=passed)
     first, second, _, title, _, told = audit_answer({"settings": SETTINGS, "encodings": [broken, wrong]}).splitlines()
-    assert first == ("One passes the tests of caches, masks and more that apply, 1 of 2, breaks parameters by nature")
+    assert first == (
+        "One passes 1 of 1 tests of caches, masks and more that apply, of 2 in all, breaks parameters by nature"
+    )
     assert second == "Two and its contract: fails parameters"
     assert title == "Failures, and what to do"
     assert told.startswith("Two: parameters: failed (not float32): make each array")

@@ -97,7 +97,7 @@ def test_outputs_that_are_text_and_windows_have_their_own_scores(tmp_path):
             ["rope", *ON_RSC],
             "abl: rope on rsc is not finished (seeds 0, 1, 2, 3): run the ablation again",
         ),
-        (["fire"], "abl has no arm 'fire': choose among nope, t5, alibi, rope, sinusoidal, randomized"),
+        (["fire"], "abl has no arm 'fire': choose among 'nope', 't5', 'alibi', 'rope', 'sinusoidal', 'randomized'"),
         (["nope", "--tables", "rcs"], "abl has no table 'rcs': did you mean 'rsc'?"),
         (["nope", "--against", "NoPE", "--tables", "rsc"], "abl: nope is compared with itself: name other arms"),
         (["--seeds", "4"], "--on abl trains nothing, and --seeds is about training: leave it out"),

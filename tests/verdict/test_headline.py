@@ -111,10 +111,11 @@ def test_the_sentences(findings, options, said):
 
 
 @pytest.mark.parametrize(
-    ("ours", "spreads"), [(3.0, (1.6, 1.1)), (1.3, (1.0, 1.6)), (3.0, (1.1, None)), (None, (1.1, 1.1))]
+    ("ours", "spreads"),
+    [(3.0, (1.6, 1.1)), (1.3, (1.0, 1.6)), (3.0, (1.1, None)), (None, (1.1, 1.1)), (3.0, (1.1, 1.1, 1.6))],
 )
-def test_times_are_left_out_where_groups_of_one_arm_differ_as_much(ours, spreads):
-    fields = ("mine", ours, spreads[0]), ("rope", 2.0, spreads[1])
+def test_times_are_left_out_where_groups_of_any_arm_differ_as_much(ours, spreads):
+    fields = zip(("mine", "rope", "another"), (ours, 2.0, 2.0), spreads)
     cells = {
         label: {"copy": measured({}, label, milliseconds_per_step=time, time_spread=spread)}
         for label, time, spread in fields
