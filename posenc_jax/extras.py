@@ -86,7 +86,10 @@ def install_command(extra: str) -> str:
     else of the extra's packages by name. No index has this package.
     """
     source = _source()
-    return f"pip install '{source}[{extra}]'" if source else f"pip install {' '.join(EXTRAS[extra].values())}"
+    if source is None:
+        return f"pip install {' '.join(EXTRAS[extra].values())}"
+    editable = "-e " * Path(source, "pyproject.toml").is_file()  # results keep the commit of a checkout
+    return f"pip install {editable}'{source}[{extra}]'"
 
 
 def _source() -> str | None:

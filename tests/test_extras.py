@@ -118,7 +118,7 @@ def test_commands_say_which_extra_they_lack(without, tmp_path, monkeypatch, refu
     monkeypatch.setenv("POSENC_DATA", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
     without(*modules)
-    assert f"posenc: {said}, which is not installed: pip install '{ROOT}[" in refusal(*arguments)
+    assert f"posenc: {said}, which is not installed: pip install -e '{ROOT}[" in refusal(*arguments)
     assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
 
 

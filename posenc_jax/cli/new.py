@@ -46,6 +46,7 @@ def _new(
     for path, text in files.items():
         path.write_text(text, encoding="utf-8")
     how = f"a config: posenc train {name}.py" if on else f"a working {kind} to change, {name}.py:{class_name(name)}"
+    how += f"; next: posenc audit {name}.py:{class_name(name)}" * (kind == "encoding")
     show(f"wrote {' and '.join(map(str, files))}: {how}")
 
 

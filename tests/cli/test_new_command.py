@@ -27,9 +27,10 @@ def test_what_is_written_passes_its_tests(here, capsys):
     """All three kinds, in a process of their own whose folder holds nothing else."""
     for kind in KINDS:
         assert main(["new", kind, f"my_{kind}"]) == 0
-        assert capsys.readouterr().out == (
-            f"wrote my_{kind}.py and test_my_{kind}.py: a working {kind} to change, my_{kind}.py:My{kind.title()}\n"
-        )
+        cls = f"my_{kind}.py:My{kind.title()}"
+        said = f"wrote my_{kind}.py and test_my_{kind}.py: a working {kind} to change, {cls}"
+        said += f"; next: posenc audit {cls}" * (kind == "encoding")
+        assert capsys.readouterr().out == f"{said}\n"
     assert sorted(path.name for path in here.iterdir()) == sorted(
         f"{start}my_{kind}.py" for kind in KINDS for start in ("", "test_")
     )

@@ -137,7 +137,7 @@ OTHERS = {
     "evaluate run --posenc alib": "--posenc: unknown encoding 'alib': did you mean 'alibi'?",
     "evaluate run --lengths 9 3": "lengths 9, 3 are out of order",
     "evaluate run --trust nowhere": "--trust nowhere: there is no run, for it has no config.json",
-    "report nowhere": "nowhere has no ablation.json",
+    "report nowhere": "nowhere does not exist: name the directory of an ablation",
     "report a b": "--output NEW is the directory that takes the results of several DIR: give both, or neither",
     "plan run.py --target h10": "there is no target 'h10'; did you mean 'h100'?",
     "plan run.py --target h100 --target=v5e": "--target is given twice",
