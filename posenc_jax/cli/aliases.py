@@ -97,14 +97,12 @@ def _width(options: AliasOptions) -> int:
 
 def _inversion_rows(word: str, options: AliasOptions) -> list[InversionRow]:
     from posenc_jax.cli.own_files import named, refuse_unusable
+    from posenc_jax.cli.rope import released
     from posenc_jax.encodings import Dims
-    from posenc_jax.golden.rope.check import models
     from posenc_jax.huggingface import from_hf, read_config
     from posenc_jax.show import inversion_tables
 
-    known = {model["name"].casefold(): model for model in models()}
-    if word.casefold() in known:
-        model = known[word.casefold()]
+    if model := released(word):
         return inversion_tables.of_model(model["name"], from_hf(model["config"]))
     if word.strip() and Path(word).exists():
         return inversion_tables.of_model(word, from_hf(read_config(as_path(word))))

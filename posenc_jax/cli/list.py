@@ -1,21 +1,18 @@
 """``posenc list``: the encodings and tasks that there are."""
 
 import dataclasses
-import inspect
 import re
-import textwrap
-import typing
 from typing import Annotated, Any
 
-from posenc_jax.analysis.described import hook_words, type_in_words, ways
+from posenc_jax.analysis.described import ways
 from posenc_jax.cli.errors import UsageError, whole
 from posenc_jax.cli.options import command
 from posenc_jax.cli.screen import columns, show
-from posenc_jax.drawing.bibtex import prose
 from posenc_jax.drawing.plain import short
 from posenc_jax.encodings.catalogue import CATALOGUE, selected
 from posenc_jax.encodings.interface.method import USES, Method, MethodFamily, Use
 from posenc_jax.refusals import did_you_mean
+from posenc_jax.show.descriptions import in_full, task_in_brief, wrapped
 
 
 def _list(
@@ -76,7 +73,9 @@ def _tasks() -> list[str]:
     from posenc_jax.data.tasks import TASKS
     from posenc_jax.data.text import TEXT_TASKS
 
-    tasks, of_texts = ("\n\n".join(map(_entry, some.values())) for some in (TASKS, TEXT_TASKS))
+    tasks, of_texts = (
+        "\n\n".join(task_in_brief(task, _width()) for task in some.values()) for some in (TASKS, TEXT_TASKS)
+    )
     return ["\nTasks.\n", tasks, "\nTasks on text. `posenc data list` shows their corpora.\n", of_texts]
 
 
@@ -141,73 +140,20 @@ def _words_of(spec: str) -> list[str]:
     return list(dict.fromkeys(re.findall(r"[a-z_]\w*(?!\w|=)", re.sub(r"'[^']*'", "", spec))))
 
 
-def _entry(cls: Any) -> str:
-    from posenc_jax.data.score_kinds import kind_of
-    from posenc_jax.show.lead import summary
-
-    number = re.search(r"arXiv:[\w.]+\d", f"{cls.paper} {prose(cls.citation)}")
-    facts = f"{cls().model_kind.replace('_', '-')} model, {kind_of(cls.metric).title}"
-    lines = [summary(cls), f"{facts}; {number[0] if number else cls.paper}", f"fields: {_fields(cls)}"]
-    return "\n".join([f"  {cls.name}", *(_wrap(line, " " * 4) for line in lines)])
-
-
 def _details(cls: Any, methods: dict[str, Any]) -> str:
-    hints, fields = typing.get_type_hints(cls), dataclasses.fields(cls)
-    lines = [_wrap(f"{getattr(cls, 'name', cls.__name__)}({_fields(cls)})", "", "    "), "", inspect.getdoc(cls) or ""]
-    lines += ["\nFields and their types:" if fields else "\nNo fields."]
-    lines += [_wrap(f"{field.name}: {type_in_words(hints[field.name])}", "  ", "      ") for field in fields]
-    lines += [_wrap(_encoding_facts(cls), "\n", "")] if hasattr(cls, "HOOKS") else []
-    lines += [_wrap(facts, "\n", "")] if _is_generated(cls) and (facts := _floors(cls)) else []
-    lines += [_wrap(prose(cls.citation), "\n", "")] if getattr(cls, "citation", "") else []
     using = [method for method in methods.values() if getattr(cls, "name", "") in _words_of(method.spec)]
-    lines += ["", "In the catalogue:"] if using else []
+    lines = [in_full(cls, _width()), *["", "In the catalogue:"] * bool(using)]
     for method in using:
         lines += [_wrap(f"{method.name}: {method.spec}", "  ", "      "), *_verdicts(method, " " * 6)]
     return "\n".join(lines)
 
 
-def _is_generated(cls: Any) -> bool:
-    from posenc_jax.data.tasks import Task
-
-    return issubclass(cls, Task) and cls.test_batch is Task.test_batch
-
-
-def _floors(cls: Any) -> str:
-    """What answers get at the longest training length that do not look at the input, or from there to twice that length
-    not at what is asked.
-    """
-    from posenc_jax.data.score_kinds import kind_of
-    from posenc_jax.data.tasks.floors import floors
-
-    try:
-        task = cls()
-    except TypeError:  # a required field
-        return ""
-    kind, longest = kind_of(task.metric), task.train_lengths[-1]
-    floor, shortcut = floors(task, (longest,))[longest], task.shortcut_score(range(longest + 1, 2 * longest + 1))
-    said = f"At length {longest}, in {kind.title}: an answer that does not look at the input scores {kind.show(floor)}"
-    beyond = f"; from {longest + 1} to {2 * longest}, a shortcut ({task.shortcut}) scores"
-    return said if shortcut is None else f"{said}{beyond} {kind.show(shortcut)}"
-
-
-def _encoding_facts(cls: Any) -> str:
-    try:
-        facts = f"Acts on {', '.join(hook_words([cls()]))}"
-    except (TypeError, ValueError):  # a required field
-        facts = "Acts on what its fields say"
-    return facts + "; shift invariant" * (cls.shift_invariant is True) + "; causal only" * (cls.causal_only is True)
-
-
-def _fields(cls: Any) -> str:
-    fields = dataclasses.fields(cls)
-    defaults = [f"={field.default!r}" if field.default is not dataclasses.MISSING else "" for field in fields]
-    return ", ".join(field.name + default for field, default in zip(fields, defaults)) or "none"
-
-
 def _wrap(text: str, first: str, rest: str | None = None) -> str:
-    width = min(max(columns(), 40), 120)
-    rest = first if rest is None else rest
-    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return wrapped(text, _width(), first, rest)
+
+
+def _width() -> int:
+    return min(max(columns(), 40), 120)
 
 
 main = command(_list)

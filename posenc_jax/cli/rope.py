@@ -69,18 +69,24 @@ def _rope(
     return ASSUMED if declared.assumed else 0
 
 
+def released(named: str) -> dict[str, Any] | None:
+    """Name, source and config of the released model of this name; None where there is none, or a path of this name."""
+    from posenc_jax.golden.rope.check import models
+
+    known = {model["name"].casefold(): model for model in models()}
+    return None if Path(named).exists() else known.get(named.casefold())
+
+
 def _config(named: str) -> dict[str, Any]:
     from posenc_jax.golden.rope.check import models
     from posenc_jax.huggingface import read_config
     from posenc_jax.refusals import did_you_mean
 
-    known = {model["name"].casefold(): model for model in models()}
-    if named.casefold() in known and not Path(named).exists():
-        model = known[named.casefold()]
+    if model := released(named):
         show(f"{model['name']}, as in {model['source']}\n")
         return model["config"]
     if not Path(named).exists() and "/" not in named and not named.endswith(".json"):
-        names = [model["name"] for model in known.values()]
+        names = [model["name"] for model in models()]
         hint = did_you_mean(named, names, f"known are {', '.join(names)}")
         raise UsageError(f"{short(named)!r} is no file, no folder and no released model that is known: {hint}")
     return read_config(as_path(named))
