@@ -210,8 +210,8 @@ def filled(text: str) -> str:
         parts = json.loads(MEASURED.read_text())["parts"]
         if part == "sentences":
             return f"{begin}{numbered(parts)}{end}"
-        kept = parts[part]
-        return f"{begin}{side_by_side(kept, part) if short else all_tables(kept, part)}{end}"
+        shown = side_by_side if short else all_tables
+        return begin + "\n".join(shown(kept, part) for kept in parts[part].values()) + end
 
     def hours(match: re.Match[str]) -> str:
         return f"{match[1]}{hours_of_tables(ROOT / 'experiments' / 'tables')}\n{match[3]}"

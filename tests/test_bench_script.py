@@ -18,7 +18,9 @@ def script():
 
 
 def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
-    """Each part has the date, the machine and the versions of its own; a save that fails leaves the file as it was."""
+    """Each part has for each processor the date, the machine and the versions of its own; a save that fails leaves the
+    file as it was.
+    """
     from posenc_jax.files import atomic
 
     def table(number):
@@ -27,15 +29,18 @@ def test_what_was_kept_of_other_parts_stays(tmp_path, monkeypatch):
     file = tmp_path / "kept.json"
     results.save(file, {"loop": [table(1.0)], "tables": [table(2.0)]})
     old = json.loads(file.read_text())
+    here = results.processor()
     for part in old["parts"].values():
-        part |= {"date": "2020-01-01", "machine": {"processor": "another", "cores": 9, "system": "s"}}
+        part[here] |= {"date": "2020-01-01"}
+        part["another"] = part[here] | {"machine": {"processor": "another", "cores": 9, "system": "s"}}
     file.write_text(json.dumps(old))
     results.save(file, {"tables": [table(3.0)]})
     parts = results.read(file)
     assert parts["loop"] == old["parts"]["loop"]
-    assert parts["tables"]["tables"][0]["rows"] == {"a": [3.0]}
-    assert parts["tables"]["date"] > "2020-01-01"
-    assert parts["tables"]["machine"]["processor"] == results.processor()
+    assert parts["tables"]["another"] == old["parts"]["tables"]["another"]
+    assert parts["tables"][here]["tables"][0]["rows"] == {"a": [3.0]}
+    assert parts["tables"][here]["date"] > "2020-01-01"
+    assert parts["tables"][here]["machine"]["processor"] == here
 
     def fails(*_, **__):
         raise OSError(errno.ENOSPC, "no room")
@@ -59,8 +64,8 @@ def test_the_script_prints_keeps_and_compares(script, monkeypatch, capsys, tmp_p
     script.main(["long", "--save", str(file)])
     assert "## common\n\n| row | ms |\n|---|---|\n| a\\|b | 2.0 |\n| zero | 2.0 |\n" in capsys.readouterr().out
     kept = json.loads(file.read_text())
-    kept["parts"]["long"]["date"] = "2020-01-01"
-    kept["parts"]["long"]["tables"][0]["rows"]["zero"] = [0.0]
+    kept["parts"]["long"]["old chip"]["date"] = "2020-01-01"
+    kept["parts"]["long"]["old chip"]["tables"][0]["rows"]["zero"] = [0.0]
     file.write_text(json.dumps(kept))
     monkeypatch.setattr(results, "machine", lambda: {"processor": "new chip", "cores": 3})
     measured = {"long": [table("common", "a|b", "c", "zero")], "study": [table("t", "a")]}

@@ -47,7 +47,7 @@ class Table:
 
 
 def save(path: Path, parts: dict[str, list[Table]]) -> None:
-    """Keeps each part with its date, machine and versions; other parts of the file stay as they are.
+    """Keeps each part with its date, machine and versions; other parts, and those of other processors, stay.
 
     Raises:
       ValueError: the file is there, and `save` did not write it.
@@ -57,17 +57,23 @@ def save(path: Path, parts: dict[str, list[Table]]) -> None:
 
     measured = {"date": datetime.datetime.now(datetime.UTC).date().isoformat(), "machine": machine()}
     measured["environment"] = environment()
-    found = {name: measured | {"tables": [dataclasses.asdict(one) for one in tables]} for name, tables in parts.items()}
-    before = read(path) if path.exists() else {}
-    write_atomically(path, json.dumps({"parts": before | found}, indent=1) + "\n")
+    kept = read(path) if path.exists() else {}
+    for name, tables in parts.items():
+        own = measured | {"tables": [dataclasses.asdict(one) for one in tables]}
+        kept.setdefault(name, {})[measured["machine"]["processor"]] = own
+    write_atomically(path, json.dumps({"parts": kept}, indent=1) + "\n")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Reads a file of `save`: date, machine, environment and tables of every part; ValueError for anything else."""
-    record = json.loads(path.read_text())
-    parts = record.get("parts") if isinstance(record, dict) else None
-    if not isinstance(parts, dict) or not all(isinstance(part, dict) and "tables" in part for part in parts.values()):
-        raise ValueError("it has no parts")
+    """Reads a file of `save`: of every part, by the name of the processor, date, machine, environment and tables;
+    ValueError for anything else.
+    """
+    try:
+        parts: dict[str, Any] = json.loads(path.read_text())["parts"]
+        for kept in [kept for processors in parts.values() for kept in processors.values()]:
+            numbers(kept["tables"])
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError("it has no parts with tables by processor") from error
     return parts
 
 
@@ -77,14 +83,16 @@ def machine() -> dict[str, Any]:
 
 
 def compared(before: dict[str, Any], parts: dict[str, list[Table]]) -> Iterator[str]:
-    """Every number over that of the same part, table, row and column of what `read` gives, in Markdown, after when and
-    where each was measured; what was not measured then has a dash.
+    """Every number over that of the same part, table, row and column of what `read` gives for this processor, or else
+    for the first, in Markdown, after when and where each was measured; what was not measured then has a dash.
     """
-    yield f"\n## Over what was kept\n\nNow: {_on(machine())}."
-    yield from (f"{p}, then: {before[p]['date']}, {_on(before[p]['machine'])}." for p in parts if p in before)
+    now = machine()
+    kept = {p: before[p].get(now["processor"]) or next(iter(before[p].values())) for p in parts if p in before}
+    yield f"\n## Over what was kept\n\nNow: {_on(now)}."
+    yield from (f"{name}, then: {own['date']}, {_on(own['machine'])}." for name, own in kept.items())
     yield "\n| part | row | column | then | now | ratio |\n|---|---|---|---|---|---|"
     for part, tables in parts.items():
-        then = numbers(before.get(part, {"tables": []})["tables"])
+        then = numbers(kept.get(part, {"tables": []})["tables"])
         for key, now in numbers(dataclasses.asdict(table) for table in tables).items():
             old = then.get(key)
             row, column = (word.replace("|", chr(92) + "|") for word in key[1:])
