@@ -241,18 +241,16 @@ class ReadConfig(Mapping[str, Any]):
         """The settings of positions that were not asked for, and say more than none, false or zero, or turn rotation
         off.
         """
-        return [
-            (name, value)
-            for name, value in self.given.items()
-            if name not in self.asked
-            and (
-                (value is False and _SWITCH.search(name))
-                or (
-                    (value and value != "absolute")  # BERT's word, which many others have beside what they do
-                    and (_OF_POSITIONS.search(name) and not _OF_OTHERS.search(name))
-                )
-            )
-        ]
+        unasked = [(name, value) for name, value in self.given.items() if name not in self.asked]
+        return [(name, value) for name, value in unasked if _says_something(name, value)]
+
+
+def _says_something(name: str, value: Any) -> bool:
+    if value is False:
+        return bool(_SWITCH.search(name))
+    if not value or value == "absolute":  # BERT's word, which many others have beside what they do
+        return False
+    return bool(_OF_POSITIONS.search(name)) and not _OF_OTHERS.search(name)
 
 
 def _with_length(config: ReadConfig, kind: str, own: Dialect, odd: dict[str, None]) -> None:

@@ -10,6 +10,7 @@ from posenc_jax.drawing.plots import Axis, Lines, PlotLine
 from posenc_jax.drawing.style import styles
 from posenc_jax.drawing.text_table import TextTable
 from posenc_jax.encodings import spec
+from posenc_jax.encodings.rotary.mla_rope import MLARoPE
 from posenc_jax.huggingface.declared import Declared, Layer
 
 Groups = dict[Layer, list[int]]
@@ -64,7 +65,7 @@ def specs(found: Groups) -> Iterator[str]:
     """The encodings, as strings, with the layers that have them."""
     by_spec: dict[str, list[int]] = {}
     for layer, numbers in found.items():
-        factor = math.prod(getattr(own, "logit_factor", 1.0) for own in layer.encodings)
+        factor = math.prod(own.logit_factor for own in layer.encodings if isinstance(own, MLARoPE))
         scaled = f"\n  and logits are multiplied by {number(factor, 6)}" * (factor != 1)
         by_spec.setdefault(spec(layer.encodings) + scaled, []).extend(numbers)
     for text, numbers in by_spec.items():
