@@ -22,6 +22,7 @@ import numpy as np
 
 from experiments.context import planes
 from experiments.context.texts import of_corpus
+from experiments.near_and_far import directions
 from experiments.near_and_far.directions import HEADS
 from experiments.records import short
 from posenc_jax.analysis.near_and_far import HeadContents, alias, inversion, predicted
@@ -101,7 +102,7 @@ def positional() -> list[int]:
 
 
 def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each of `HEADS` with its mean over texts, the interval and a word."""
+    """Each of `HEADS` with its mean over texts."""
     inversions, aliases = (np.array(found[name]).reshape(found["texts"], -1, len(LENGTHS)) for name in ERRORS)
     most = positional()
     others = np.setdiff1d(np.arange(inversions.shape[1]), most)
@@ -111,12 +112,12 @@ def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
         "positional": inversions[:, others, 0].mean(1) - inversions[:, most, 0].mean(1),
         "aliases": (aliases[..., -1] - aliases[..., 0]).mean(1),
     }
+    confidence = directions.coverage(len(HEADS))
     rows = []
     for one in HEADS:
-        own = mean_interval(numbers[one.number].tolist())
-        word = "no difference seen" if own.low <= 0 <= own.high else "as expected" if own.low > 0 else "the other way"
-        seen = detectable(own.deviation, own.n)
-        rows.append({**one._asdict(), "mean": own.mean, "low": own.low, "high": own.high, "seen": seen, "word": word})
+        own = mean_interval(numbers[one.number].tolist(), confidence)
+        seen = detectable(own.deviation, own.n, confidence=confidence)
+        rows.append(directions.judged(one, own.mean, own.low, own.high, seen))
     return rows
 
 

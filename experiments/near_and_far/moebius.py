@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import scipy.stats
 
+from experiments.near_and_far import directions
 from experiments.near_and_far.directions import MOEBIUS
 from experiments.records import NAMED, short
 from posenc_jax import Evaluation, Optimizer, Run, Training, Transformer, parse
@@ -67,13 +68,9 @@ def ratio(first: list[float], second: list[float]) -> tuple[float, float, float]
 
 
 def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """`MOEBIUS` with the logarithm of the ratio, its interval, a word, and the logarithm that 16 pairs show in 4 of 5
-    trials: 2.8 standard errors, where half an interval is 1.96 of them.
-    """
+    """`MOEBIUS` with the logarithm of the ratio."""
     mean, low, high = np.log(ratio(found["rope"], found["moebius"])).tolist()
-    word = "no difference seen" if low <= 0 <= high else "as expected" if low > 0 else "the other way"
-    seen = 2.8 / 3.92 * (high - low)
-    return [{**MOEBIUS._asdict(), "mean": mean, "low": low, "high": high, "seen": seen, "word": word}]
+    return [directions.judged(MOEBIUS, mean, low, high, directions.found_from(low, high, 0.95))]
 
 
 def main(*arms: str) -> None:

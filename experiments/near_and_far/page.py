@@ -24,8 +24,8 @@ README = Path(__file__).with_name("README.md")
 PICTURE = Path(__file__).with_name("inversion.png")
 SHOWN = (2**9, 2**13, 2**17, 2**20)
 SHOWN_DISTANCES = (128, 512, 2048, 4096)
-ALL = (*task.DISTANCES, 8192)
-PARTS = (range(8192), range(8192, 10240), range(10240, 12288), range(12288, 16384))
+ALL = (*task.DISTANCES, 8192, 16384)
+PARTS = (range(8192), range(8192, 12288), range(12288, 16384), range(16384, 32768))
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -118,7 +118,8 @@ def of_heads(found: dict[str, Any]) -> str:
 
 
 def judged(rows_of: list[dict[str, Any]]) -> str:
-    """What became of directions."""
+    """What became of directions; the intervals of several hold all together."""
+    together = " together" * (len(rows_of) > 1)
     lines = [
         [
             one["claim"],
@@ -129,7 +130,7 @@ def judged(rows_of: list[dict[str, Any]]) -> str:
         ]
         for one in rows_of
     ]
-    return grid(["expected", "by", "number [95 %]", "seen from", "here"], "llrrl", lines)
+    return grid(["expected", "by", f"number [95 %{together}]", "seen from", "here"], "llrrl", lines)
 
 
 def of_task(found: dict[str, Any]) -> str:
@@ -146,11 +147,13 @@ def of_task(found: dict[str, Any]) -> str:
     table = grid([*titles, "first of passages", "second"], "l" + "r" * (len(titles) + 1), lines)
     by_place = []
     for name in found["predicted"]:
-        own = [task.scores(found, name, 2 * task.TRAINED, at=ALL, within=part)[:, 1] for part in PARTS]
-        if len(own[0]):
-            by_place.append([code(name), *(f"{cell.mean():.3f} of {len(cell)}" for cell in own)])
-    titles = ["words at 2x, second block at", *(f"{own.start:,} to {own.stop:,}" for own in PARTS)]
-    places = grid(titles, "l" + "r" * len(PARTS), by_place)
+        for times in (2, 4):
+            own = [task.scores(found, name, times * task.TRAINED, at=ALL, within=part)[:, 1] for part in PARTS]
+            if len(own[0]):
+                cells = [f"{cell.mean():.3f} of {len(cell)}" if len(cell) else "" for cell in own]
+                by_place.append([code(name), f"{times * task.TRAINED:,}", *cells])
+    titles = ["words, second block at", "tokens", *(f"{own.start:,} to {own.stop:,}" for own in PARTS)]
+    places = grid(titles, "l" + "r" * (len(PARTS) + 1), by_place)
     return "\n".join([table, "", places, "", judged(task.judged(found))])
 
 

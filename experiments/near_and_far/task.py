@@ -2,15 +2,13 @@
 
     posenc weights import SmolLM2-135M-Instruct.Q4_1.gguf -o runs/smollm2
     python -m experiments.corpora.make python-docs
-    python -m experiments.near_and_far.task runs/smollm2 8192x2 16384x1    # texts of a length; goes on where it stopped
+    python -m experiments.near_and_far.task runs/smollm2 8192x2 16384x1 32768x1    # goes on where it stopped
 
 A text is of blocks of 64 tokens: pages of the Python documentation, one behind the other, in which some blocks stand a
 second time, n tokens later; n is 128, 256, ... up to half the text. Half of these pairs are passages of the pages, half
 are words, of which none stands anywhere else in the text, so that the word before tells the word after it. Accuracy is
 how often the most probable of all 49,152 tokens is the right one, from the eighth token of a block on. What a model
 knows without the copy is its accuracy in the first block of a pair; of words it cannot know any.
-
-"half" was run at 1x alone, where it finds no word: at 2x it could not find fewer. It and NTK lack a second text of 1x.
 
 A list has 8 words; the question names a place, from first to eighth, and the answer is among the 8. What was expected
 is in `directions`.
@@ -32,6 +30,7 @@ import numpy as np
 import scipy.stats
 
 from experiments.context.texts import of_corpus
+from experiments.near_and_far import directions
 from experiments.near_and_far.directions import TASK
 from experiments.records import short
 from posenc_jax.analysis.near_and_far import predicted
@@ -188,6 +187,9 @@ def inversions(rope: RoPE, dims: Dims, lengths: Iterable[int]) -> dict[str, list
     return found
 
 
+CONFIDENCE = directions.coverage(len(TASK))
+
+
 def ranks(found: dict[str, Any]) -> tuple[float, tuple[float, float]]:
     """Minus the rank correlation of predicted inversion and accuracy, over changes and lengths, with its interval by
     Fisher's transformation (standard error 1.03 / sqrt(n - 3)).
@@ -199,7 +201,7 @@ def ranks(found: dict[str, Any]) -> tuple[float, tuple[float, float]]:
         if len(own := scores(found, name, length))
     ]
     value = -scipy.stats.spearmanr(*zip(*both)).statistic
-    half = 1.96 * 1.03 / np.sqrt(len(both) - 3)
+    half = scipy.stats.norm.ppf((1 + CONFIDENCE) / 2) * 1.03 / np.sqrt(len(both) - 3)
     return value, (float(np.tanh(np.arctanh(value) - half)), float(np.tanh(np.arctanh(value) + half)))
 
 
@@ -217,25 +219,21 @@ def difference(found: dict[str, Any], number: str) -> tuple[float, tuple[float, 
         return None
     a, b = a[:, 1], b[:, 1]
     test = scipy.stats.ttest_1samp(a - b, 0) if paired else scipy.stats.ttest_ind(a, b, equal_var=False)
-    return float(a.mean() - b.mean()), test.confidence_interval()
+    return float(a.mean() - b.mean()), test.confidence_interval(CONFIDENCE)
 
 
 def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """Each of `TASK` that was run with its number, the interval, a word, and the effect that is seen in 4 of 5 trials:
-    2.8 standard errors, where half an interval is 1.96 of them.
-    """
+    """Each of `TASK` that was run."""
     rows = []
     for one in TASK:
         if one.number == "list":
-            own = mean_interval([value - 1 / len(PLACES) for value in found["list"]])
+            own = mean_interval([value - 1 / len(PLACES) for value in found["list"]], CONFIDENCE)
             got: Any = own.mean, (own.low, own.high)
         else:
             got = ranks(found) if one.number == "ranks" else difference(found, one.number)
         if got is not None:
             mean, (low, high) = got
-            word = "no difference seen" if low <= 0 <= high else "as expected" if low > 0 else "the other way"
-            numbers = {"mean": mean, "low": low, "high": high, "seen": 2.8 / 3.92 * (high - low)}
-            rows.append({**one._asdict(), **numbers, "word": word})
+            rows.append(directions.judged(one, mean, low, high, directions.found_from(low, high, CONFIDENCE)))
     return rows
 
 
@@ -256,7 +254,7 @@ def main(run: str, *asked: str) -> None:
             facts = (np.diff(text.pairs)[:, 0] * BLOCK, text.words, text.pairs[:, 1] * BLOCK)
             kept |= {fact: own.tolist() for fact, own in zip(FACTS, facts)}
             for name, slot in slots(rope).items():
-                if name not in kept and (name != "half" or length == TRAINED):
+                if name not in kept:
                     start = time.time()
                     kept[name] = short(accuracies(loaded, slot, text).tolist())
                     print(length, number, name, np.mean(kept[name], 0), f"{time.time() - start:.0f} s", flush=True)
