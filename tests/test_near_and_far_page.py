@@ -124,19 +124,17 @@ def test_directions_are_judged_as_another_way_says():
     assert own["word"] == ("no difference seen" if low <= 0 <= high else "as expected" if low > 0 else "the other way")
 
 
-def found_words(name, length, places=(0, 2**20), distances=range(2**20)):
+def found_words(name, length, places):
     """The share of words that are found in second blocks, with a loop over the record."""
     texts, found = json.loads(task.RECORD.read_text())["texts"], []
     for key, text in texts.items():
-        for both, n, of_words, place in zip(text.get(name, ()), text["distance"], text["words"], text["second"]):
-            if key.startswith(f"{length} ") and of_words and places[0] <= place < places[1] and n in distances:
+        for both, of_words, place in zip(text.get(name, ()), text["words"], text["second"]):
+            if key.startswith(f"{length} ") and of_words and places[0] <= place < places[1]:
                 found.append(both[1])
     return np.mean(found)
 
 
 def test_what_is_said_of_the_task_is_of_its_record():
-    near, far = (found_words("none", 8192, distances=[n]) for n in (128, 4096))
-    assert f"{near:.3f} of words 128 back and {far:.3f} of those 4,096 back" in PAGE
     behind = {
         name: [found_words(name, length, (12288, 32768)) for length in (16384, 32768)] for name in ("none", "yarn")
     }
@@ -149,9 +147,13 @@ def test_what_is_said_of_the_task_is_of_its_record():
     assert words["ranks"] == words["yarn 2x - none 2x"] == "no difference seen"
     of_none, shares = record["predicted"]["none"], record["predicted"]
     assert abs(of_none[1] - of_none[0]) < 0.01 < min(shares[name][0] - of_none[0] for name in ("yarn", "half"))
+    half, none = (task.scores(record, name, 8192, words=False)[:, 0].mean() for name in ("half", "none"))
+    assert f"(first blocks {half:.3f}, not {none:.3f})" in PAGE
+    below = [task.scores(record, name, 8192)[:, 1].mean() for name in ("yarn", "ntk", "half")]
+    assert max(below) < task.scores(record, "none", 8192)[:, 1].mean()
     guessed = [both[0] for text in record["texts"].values() for both, of in zip(text["none"], text["words"]) if of]
     asked = task.BLOCK - task.KNOWN
-    assert f"Guessed in first blocks: {round(sum(guessed) * asked)} of {len(guessed) * asked:,}." in PAGE
+    assert f"Guessed by `none` in first blocks: {round(sum(guessed) * asked)} of {len(guessed) * asked:,}." in PAGE
 
 
 def test_moebius_is_judged_by_pitman_and_morgan():

@@ -10,7 +10,7 @@ import scipy.stats
 
 
 class Direction(NamedTuple):
-    """What is expected of a number of each text or sequence: it is above 0."""
+    """What is expected of a number of each text, or of each pair of blocks: it is above 0."""
 
     number: str
     claim: str

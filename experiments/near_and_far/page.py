@@ -88,7 +88,7 @@ def table(record: dict[str, Any], kind: str) -> str:
         by_length = dict(zip(row["lengths"], row["inversion"]))
         cells = [f"{by_length[n]:.3f}" if n in by_length else "" for n in SHOWN]
         lines.append([code(name) if kind != "model" else name, *cells, since(row), inside(row)])
-    titles = ["", *(f"{n:,}" for n in SHOWN), "above 0.4 from", "in the band"]
+    titles = ["", *(f"{n:,}" for n in SHOWN), "above 0.4 from (not at: 0.38 or less)", "in the band"]
     return grid(titles, "lrrrrrr", lines)
 
 
@@ -152,7 +152,11 @@ def of_task(found: dict[str, Any]) -> str:
             if len(own[0]):
                 cells = [f"{cell.mean():.3f} of {len(cell)}" if len(cell) else "" for cell in own]
                 by_place.append([code(name), f"{times * task.TRAINED:,}", *cells])
-    titles = ["words, second block at", "tokens", *(f"{own.start:,} to {own.stop:,}" for own in PARTS)]
+    titles = [
+        "words of every distance, second block at",
+        "tokens",
+        *(f"{own.start:,} to {own.stop:,}" for own in PARTS),
+    ]
     places = grid(titles, "l" + "r" * (len(PARTS) + 1), by_place)
     return "\n".join([table, "", places, "", judged(task.judged(found))])
 

@@ -233,7 +233,10 @@ def judged(found: dict[str, Any]) -> list[dict[str, Any]]:
             got = ranks(found) if one.number == "ranks" else difference(found, one.number)
         if got is not None:
             mean, (low, high) = got
-            rows.append(directions.judged(one, mean, low, high, directions.found_from(low, high, CONFIDENCE)))
+            seen = directions.found_from(low, high, CONFIDENCE)
+            if one.number == "ranks":  # which are normal after Fisher's transformation
+                seen = float(np.tanh(directions.found_from(*np.arctanh([low, high]), CONFIDENCE)))
+            rows.append(directions.judged(one, mean, low, high, seen))
     return rows
 
 

@@ -193,7 +193,7 @@ def inversion_of(
     if any(more) or any(e.position_axes not in (None, 1, "any") for e in encodings):
         raise ValueError(f"{spec(encodings)} reads more of a token than its place, so keys have no distance alone")
     read = _Reader(encodings, params, dims, layer)
-    generator, count = np.random.default_rng(seed), math.ceil(draws_for(error) / dims.num_heads)
+    generator, count = np.random.default_rng(seed), draws_for(error)  # heads share distances
     few, at = min(_FEW, length), np.array([2, 7, 1, 4, 0])
     x = generator.normal(size=(len(at), dims.d_model))
     whole = read(x, few, np.tile(np.arange(few), (len(at), 1)))
@@ -206,7 +206,7 @@ def inversion_of(
     logits = read(x, length, length - 1 - np.stack([near, far], axis=1))
     if np.isnan(logits).any():
         raise ValueError(f"{spec(encodings)} has logits that are no numbers at length {length}")
-    return _share(logits[..., 1].ravel(), logits[..., 0].ravel())
+    return _share(logits[..., 1], logits[..., 0])
 
 
 class _Reader(NamedTuple):
@@ -239,5 +239,5 @@ class _Reader(NamedTuple):
 
 
 def _share(far: np.ndarray, near: np.ndarray) -> DrawnShare:
-    wins = (far > near) + 0.5 * (far == near)
+    wins = ((far > near) + 0.5 * (far == near)).reshape(len(far), -1).mean(1)
     return DrawnShare(float(wins.mean()), float(wins.std() / math.sqrt(len(wins))))

@@ -122,6 +122,14 @@ def test_hooks_say_what_frequencies_say():
     assert inversion_of(parse("rope/nope"), DIMS, 4096, layer=1).value == 0.5
 
 
+@pytest.mark.slow
+def test_the_error_counts_pairs_of_distances_which_heads_share():
+    found = [inversion_of(parse("rope"), DIMS, 512, error=0.05, seed=seed) for seed in range(160)]
+    errors = [one.error for one in found]
+    assert max(errors) <= 0.05
+    assert np.std([one.value for one in found]) / np.mean(errors) == pytest.approx(1, abs=0.2)
+
+
 def test_absolute_vectors_are_added_to_contents():
     found = inversion_of(parse("sinusoidal"), Dims(8, 1, 1, 8, 1, 100), 100)
     generator, wins = np.random.default_rng(5), 0.0
